@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/replica/cell_call.h"
 #include "base/replica/replica_state.h"
@@ -223,7 +224,8 @@ static bool has_answered(const struct replica *r,
                          const struct raft_member *m,
                          uint64_t round)
 {
-    return m->id == r->id || raft_answered(r->raft, m->id, round);
+    return m->id == r->id || raft_answered(r->raft, m->id, round) ||
+           fault_hit("replica.count_the_dead");
 }
 
 /* Are the voters of @c that answered @round a majority of it? */

@@ -25,6 +25,7 @@ found chubby.ignore_sequencer lock
 found chubby.touch_early lock
 found replica.skip_sync replica
 found replica.forget_file_bytes members
+found replica.count_the_dead members
 found raft.count_old_term replica
 found gfs.answer_early files
 found gfs.skip_path_check files

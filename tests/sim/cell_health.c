@@ -9,7 +9,9 @@
 #include "base/core/buf.h"
 #include "base/core/hash_map.h"
 #include "base/core/panic.h"
+#include "chubby-lite/server.h"
 #include "gfs-lite/gfs.h"
+#include "gfs-lite/namenode/namenode.h"
 #include "tests/sim/storm.h"
 
 #define COPIES_DIR SIM_CELL_CHUNK_DIR "/copies"
@@ -72,6 +74,85 @@ uint64_t cell_await_whole(struct sim_cell *cell, uint64_t bound_us)
     }
     fs_close(fs);
     return storm_now_us() - from;
+}
+
+/* --- leaders ------------------------------------------------------------- */
+
+static bool get_replica_status(const struct sim_server *s,
+                               struct replica_status *out)
+{
+    if (!sim_is_up(s->world) || sim_is_paused(s->world))
+        return false;
+    if (s->lock)
+        replica_get_status(chubby_server_replica(s->lock), out);
+    else if (s->namenode)
+        namenode_get_status(s->namenode, out);
+    return s->lock || s->namenode;
+}
+
+/* The leader's index; @count: nobody leads. */
+static size_t find_leader(const struct sim_server *all, size_t count)
+{
+    struct replica_status s;
+    size_t i = 0;
+    while (i < count &&
+           !(get_replica_status(&all[i], &s) && s.role == REPLICA_LEADER))
+        i++;
+    return i;
+}
+
+/* Say what each server knows, for finding the reason. */
+static void
+put_views(const struct sim_server *all, size_t count, struct buf *out)
+{
+    static const char *const roles[] = {"follows", "stands", "leads",
+                                        "is outside"};
+    for (size_t i = 0; i < count; i++) {
+        struct replica_status s;
+        if (get_replica_status(&all[i], &s))
+            buf_printf(out,
+                       "; %s %s at term %" PRIu64 ", last %" PRIu64
+                       ", committed %" PRIu64 ", of %zu members",
+                       all[i].name, roles[s.role], s.term, s.last_index,
+                       s.commit_index, s.member_count);
+        else
+            buf_printf(out, "; %s does not run", all[i].name);
+    }
+}
+
+static size_t
+await_leader(const struct sim_server *all, size_t count, uint64_t bound_us)
+{
+    uint64_t until = storm_now_us() + bound_us;
+    struct buf views = BUF_INIT;
+    while (find_leader(all, count) == count && storm_now_us() < until)
+        storm_sleep_us(SECOND_US / 100);
+    put_views(all, count, &views);
+    STORM_CHECK(find_leader(all, count) < count,
+                "no leader within %" PRIu64 " s%s", bound_us / SECOND_US,
+                buf_cstr(&views));
+    buf_close(&views);
+    return find_leader(all, count);
+}
+
+static void
+check_leaders(const struct sim_server *all, size_t count, uint64_t bound_us)
+{
+    size_t first;
+    if (count == 0)
+        return;
+    first = await_leader(all, count, bound_us);
+    for (size_t i = 0; i < (count - 1) / 2; i++)
+        sim_pause(all[(first + i) % count].world);
+    await_leader(all, count, bound_us);
+    for (size_t i = 0; i < (count - 1) / 2; i++)
+        sim_resume(all[(first + i) % count].world);
+}
+
+void cell_check_leaders(struct sim_cell *cell, uint64_t bound_us)
+{
+    check_leaders(cell->locks, cell->options.lock_servers, bound_us);
+    check_leaders(cell->namenodes, cell->options.namenodes, bound_us);
 }
 
 /* --- what there should be ------------------------------------------------ */

@@ -43,6 +43,8 @@ static const struct {
      "a log that lacks what was on the disk is taken as it is"},
     {"replica.forget_file_bytes",
      "a log whose file became shorter is taken as it is"},
+    {"replica.count_the_dead",
+     "a member is removed although another that is needed is dead"},
     {"raft.count_old_term",
      "a leader commits entries of old terms by counting"},
     {"chubby.ignore_sequencer", "any sequencer is taken for a valid one"},

@@ -9,6 +9,7 @@
 #include "base/core/coding.h"
 #include "base/core/hash.h"
 #include "base/core/hash_map.h"
+#include "base/replica/cell_call.h"
 #include "base/replica/log_segment.h"
 #include "base/replica/log_synced.h"
 #include "base/rpc/remote.h"
@@ -351,6 +352,50 @@ struct register_member *register_await_leader(uint64_t within_us)
     STORM_CHECK(register_leader(), "no leader within %" PRIu64 " us",
                 within_us);
     return register_leader();
+}
+
+void register_cell_survives(uint64_t within_us)
+{
+    struct register_member *m = register_await_leader(within_us);
+    size_t first = (size_t)(m - register_cell.members);
+    for (size_t i = 0; i < (register_cell.member_count - 1) / 2; i++)
+        register_kill(
+            &register_cell.members[(first + i) % register_cell.member_count],
+            SIM_CRASH_KILL);
+    sim_await_end(m->world);
+    register_await_leader(within_us);
+    register_boot_all();
+}
+
+/* --- removals ------------------------------------------------------------ */
+
+/* More than a member waits for answers of the others. */
+#define REMOVE_US (10 * SECOND_US)
+
+static bool has_no_answer(int rc)
+{
+    return rc == ERR_UNAVAILABLE || rc == ERR_BUSY || rc == ERR_DEADLINE;
+}
+
+int register_remove(const struct register_member *ask,
+                    uint64_t id,
+                    struct err *err)
+{
+    const struct cell_request q = {.verb = CELL_REMOVE, .id = id};
+    uint64_t until = storm_now_us() + 2 * REMOVE_US;
+    char hint[256];
+    const char *to = ask->address;
+    int rc;
+    do {
+        err_init(err);
+        rc = cell_call(to, security, REPLICA_METHOD, REMOVE_US, &q, NULL, err);
+        to = ask->address;
+        if (replica_leader_hint(err, hint, sizeof(hint)))
+            to = hint;
+        else if (rc)
+            register_sleep_us(50000);
+    } while (has_no_answer(rc) && storm_now_us() < until);
+    return rc;
 }
 
 /* --- clients ------------------------------------------------------------- */

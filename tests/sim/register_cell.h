@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/core/err.h"
 #include "base/core/rand.h"
 #include "base/replica/replica.h"
 #include "base/sim/sim_cluster.h"
@@ -98,6 +99,15 @@ uint64_t register_moment_us(struct rand_gen *r);
 struct register_member *register_leader(void);
 /* Parks. Fails the storm when there is none within @within_us. */
 struct register_member *register_await_leader(uint64_t within_us);
+/* Ask for the removal of member @id as `quarry member rm` does: @ask, and the
+ * one that it names, until there is an answer. Parks. Errors: the answer's, or
+ * the last refusal's after 20 s. */
+MUST_CHECK int register_remove(const struct register_member *ask,
+                               uint64_t id,
+                               struct err *err);
+/* With a leader there, kill it and as many more as the cell can lose; there is
+ * a leader within @within_us. Then all run again. Parks. */
+void register_cell_survives(uint64_t within_us);
 /* All members that run have executed the same. Parks. */
 void register_cell_agree(void);
 

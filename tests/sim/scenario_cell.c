@@ -19,6 +19,8 @@
 
 #define CALM_BEFORE_US (3 * SECOND_US)
 #define STORM_US       (30 * SECOND_US)
+/* Servers that the last fault ended are back, and elect. */
+#define LEADER_US (10 * SECOND_US)
 /* Every file is back at its copies so soon after the last fault, and nothing
  * is on the disks that should not be a while later: the chunk servers report in
  * full every 20 s. */
@@ -147,6 +149,7 @@ run_cast(struct storm *s, const struct cast *cast, struct buf *figures)
     faults = strike(&p);
     sim_cell_supervise(p.cell);
     storm_end(s);
+    cell_check_leaders(p.cell, LEADER_US);
     buf_printf(figures, " faults=%" PRIu64 " calls=%" PRIu64, faults,
                s->call_count);
     finish(&p, figures);

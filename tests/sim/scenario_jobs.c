@@ -13,6 +13,7 @@
 #include "base/runtime/loop.h"
 #include "gfs-lite/fs.h"
 #include "tests/sim/cell.h"
+#include "tests/sim/cell_health.h"
 #include "tests/sim/jobs_cell.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/storm.h"
@@ -20,6 +21,8 @@
 
 #define CALM_BEFORE_US (3 * SECOND_US)
 #define STORM_US       (25 * SECOND_US)
+/* Servers that the last fault ended are back, and elect. */
+#define LEADER_US (10 * SECOND_US)
 /* So soon after the last fault a job that was begun has ended, */
 #define END_US (300 * SECOND_US)
 /* and one of this many attempts begun then succeeds. */
@@ -153,6 +156,7 @@ static void run_jobs(struct storm *s, struct buf *figures)
     begin(&p);
     faults = strike(&p);
     sim_cell_supervise(p.cell);
+    cell_check_leaders(p.cell, LEADER_US);
     p.over = true;
     fiber_join(p.customer);
     finish(&p);

@@ -1,7 +1,8 @@
 /* A cell of replicas whose members find into it by themselves, while machines
  * die, come late, are cut off and lose their disks or the ends of their logs,
  * one at a time: a member that lost its disk comes back as another, and nothing
- * that was answered is lost.
+ * that was answered is lost. Members are removed while another machine is dead:
+ * those that are left always have a leader.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -153,6 +154,36 @@ static void lose(struct rand_gen *r)
     }
 }
 
+/* A machine dies and stays dead, and another member is to be removed. Whether
+ * it is or not, those that are left have a leader. */
+static void remove_beside_the_dead(struct rand_gen *r)
+{
+    struct register_member *dead;
+    struct register_member *gone;
+    struct register_member *left = register_cell.members;
+    struct replica_status s;
+    struct err err = ERR_INIT;
+    int rc;
+    await_whole();
+    dead = draw(r);
+    do {
+        gone = draw(r);
+    } while (gone == dead);
+    while (left == dead || left == gone)
+        left++;
+    replica_get_status(gone->replica, &s);
+    register_kill(dead, rand_one_in(r, 3) ? SIM_CRASH_POWER : SIM_CRASH_KILL);
+    register_sleep_us(3 * register_moment_us(r));
+    rc = register_remove(left, s.id, &err);
+    STORM_CHECK(rc == 0 || rc == ERR_INVALID || rc == ERR_NOTFOUND,
+                "member %" PRIu64 " cannot be removed: %s", s.id, err.text);
+    STORM_CHECK(rc == 0 || register_cell.member_count == 3, "%s", err.text);
+    register_await_leader(5 * SECOND_US);
+    if (rc != ERR_INVALID)
+        register_lose_disk(gone);
+    register_boot_all();
+}
+
 static void run(struct storm *s, struct buf *figures)
 {
     uint64_t answered;
@@ -167,6 +198,8 @@ static void run(struct storm *s, struct buf *figures)
     for (int i = 0; i < ROUNDS; i++) {
         if (rand_one_in(&s->rand, 6))
             lose(&s->rand);
+        else if (rand_one_in(&s->rand, 8))
+            remove_beside_the_dead(&s->rand);
         else
             strike(&s->rand);
         register_sleep_us(register_moment_us(&s->rand));
@@ -176,6 +209,7 @@ static void run(struct storm *s, struct buf *figures)
     answered = register_clients_end();
     STORM_CHECK(answered > ANSWERS_LEAST, "only %" PRIu64 " answers", answered);
     register_cell_agree();
+    register_cell_survives(5 * SECOND_US);
     for (size_t i = 0; i < register_cell.member_count; i++)
         lost += register_cell.members[i].disks;
     register_cell_stop();

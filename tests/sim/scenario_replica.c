@@ -197,6 +197,7 @@ static void run(struct storm *s, struct buf *figures)
     answered = register_clients_end();
     STORM_CHECK(answered > ANSWERS_LEAST, "only %" PRIu64 " answers", answered);
     register_cell_agree();
+    register_cell_survives(5 * SECOND_US);
     register_cell_stop();
     buf_printf(figures, " calls=%" PRIu64, answered);
     register_cell_finish();

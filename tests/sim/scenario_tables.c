@@ -21,6 +21,8 @@
 
 #define CALM_BEFORE_US (3 * SECOND_US)
 #define STORM_US       (25 * SECOND_US)
+/* Servers that the last fault ended are back, and elect. */
+#define LEADER_US (10 * SECOND_US)
 /* So soon after the last fault all tablets are served, */
 #define TRUE_US (120 * SECOND_US)
 /* every file that nobody needs is removed: found twice at sweeps 10 s apart,
@@ -134,6 +136,7 @@ static void run(struct storm *s, struct buf *figures, bool clocks)
     sim_cell_supervise(p.cell);
     tables_cell_supervise(p.tables);
     storm_end(s);
+    cell_check_leaders(p.cell, LEADER_US);
     buf_printf(figures, " faults=%" PRIu64 " calls=%" PRIu64, faults,
                s->call_count);
     finish(&p, figures);
