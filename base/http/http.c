@@ -113,8 +113,9 @@ static void add_headers(struct MHD_Response *out, struct http_reply *reply)
         (void)MHD_add_response_header(out, name, value);
         p = value + strlen(value) + 1;
     }
-    (void)MHD_add_response_header(out, "Content-Type", reply->content_type);
-    for (size_t i = 0; i < ARRAY_LEN(headers); i++)
+    if (reply->content_type)
+        (void)MHD_add_response_header(out, "Content-Type", reply->content_type);
+    for (size_t i = 0; !reply->is_foreign && i < ARRAY_LEN(headers); i++)
         if (!MHD_get_response_header(out, headers[i].name))
             (void)MHD_add_response_header(out, headers[i].name,
                                           headers[i].value);
@@ -304,6 +305,8 @@ static int parse_request(struct http_request *r, struct err *err)
     for (const char *p = r->target; *p; p++)
         if (*p <= 0x20 || *p >= 0x7f)
             rc = err_set(err, ERR_INVALID, "a byte that must be escaped");
+    if (r->server->is_documents)
+        return rc;
     if (rc == 0)
         rc = http_segments_parse(slice_str(r->target), &r->segments, err);
     if (rc == 0)
@@ -313,23 +316,48 @@ static int parse_request(struct http_request *r, struct err *err)
     return rc;
 }
 
+/* A proxy's client names the host that it wants in the target. */
+static bool is_for_another_host(const struct http_request *r)
+{
+    return r->server->is_proxy &&
+           strncasecmp(r->target, "http://", strlen("http://")) == 0;
+}
+
+static unsigned refuse_method(struct http_request *r, const char *method)
+{
+    const char *allowed =
+        r->server->is_documents ? "GET, HEAD" : "GET, HEAD, POST";
+    struct buf *body = &r->reply.body;
+    http_reply_header(&r->reply, "Allow", allowed);
+    if (r->server->is_proxy && strcmp(method, "CONNECT") == 0)
+        buf_append_str(body, "this proxy has no certificates of other hosts, "
+                             "so that it makes no connections for https: ask "
+                             "for http://, which finds both\n");
+    else if (r->server->is_documents)
+        buf_append_str(body, "only GET and HEAD are answered here\n");
+    else
+        buf_append_str(body, "only GET, HEAD and POST are answered here\n");
+    return MHD_HTTP_METHOD_NOT_ALLOWED;
+}
+
 /* 0, or the status that refuses it. */
 static unsigned judge_request(struct http_request *r, const char *method)
 {
     struct err err = ERR_INIT;
     struct buf *body = &r->reply.body;
-    if (!http_host_is_ours(http_request_header(r, "Host"), r->server->names)) {
+    if (r->server->is_proxy && strcmp(method, "CONNECT") == 0)
+        return refuse_method(r, method);
+    if (!is_for_another_host(r) &&
+        !http_host_is_ours(http_request_header(r, "Host"), r->server->names)) {
         buf_append_str(body, "this server does not go by that name: use its "
                              "address, or tell it the name (console-names)\n");
         return MHD_HTTP_MISDIRECTED_REQUEST;
     }
     r->is_head = strcmp(method, "HEAD") == 0;
     r->is_post = strcmp(method, "POST") == 0;
-    if (!r->is_head && !r->is_post && strcmp(method, "GET") != 0) {
-        http_reply_header(&r->reply, "Allow", "GET, HEAD, POST");
-        buf_append_str(body, "only GET, HEAD and POST are answered here\n");
-        return MHD_HTTP_METHOD_NOT_ALLOWED;
-    }
+    if (!r->is_head && strcmp(method, "GET") != 0 &&
+        (!r->is_post || r->server->is_documents))
+        return refuse_method(r, method);
     if (r->is_too_big) {
         buf_printf(body, "the body is longer than %zu bytes\n",
                    HTTP_BODY_BYTES_MAX);
@@ -482,19 +510,23 @@ static void free_server(struct http_server *s)
     mem_free(s);
 }
 
-int http_listen(const char *address,
-                const char *names,
-                http_handler handler,
-                void *ctx,
-                struct http_server **out,
-                struct err *err)
+static int http_open(const char *address,
+                     const char *names,
+                     const struct http_documents *documents,
+                     http_handler handler,
+                     void *ctx,
+                     struct http_server **out,
+                     struct err *err)
 {
     struct http_server *s = mem_zalloc(1, sizeof(*s));
     struct resolved at;
     int rc = address_resolve(address, true, &at, err);
     PRE(fiber_self() != NULL);
-    *s = (struct http_server){
-        .loop = loop_self(), .handler = handler, .ctx = ctx};
+    *s = (struct http_server){.loop = loop_self(),
+                              .handler = handler,
+                              .ctx = ctx,
+                              .is_documents = documents != NULL,
+                              .is_proxy = documents && documents->is_proxy};
     s->names = mem_strdup(names ? names : "");
     s->guests = http_guests_new();
     mutex_init(&s->mutex);
@@ -513,6 +545,28 @@ int http_listen(const char *address,
     }
     *out = s;
     return rc;
+}
+
+int http_listen(const char *address,
+                const char *names,
+                http_handler handler,
+                void *ctx,
+                struct http_server **out,
+                struct err *err)
+{
+    return http_open(address, names, NULL, handler, ctx, out, err);
+}
+
+int http_listen_documents(const char *address,
+                          const char *names,
+                          const struct http_documents *documents,
+                          http_handler handler,
+                          void *ctx,
+                          struct http_server **out,
+                          struct err *err)
+{
+    PRE(documents != NULL);
+    return http_open(address, names, documents, handler, ctx, out, err);
 }
 
 const char *http_address(const struct http_server *s)

@@ -54,7 +54,9 @@ struct http_stream;
 struct http_reply {
     unsigned status;          /* 200 unless changed. */
     const char *content_type; /* A literal; "text/plain; charset=utf-8"
-                                 unless changed. */
+                                 unless changed. NULL: none. */
+    bool is_foreign;          /* Not a page of ours: none of the headers that
+                                 protect those is added. */
     struct buf body;
     struct buf headers; /* By http_reply_header(). */
 };
@@ -119,6 +121,23 @@ MUST_CHECK int http_listen(const char *address,
                            void *ctx,
                            struct http_server **out,
                            struct err *err);
+
+/* The same for a server of documents that are not its own. */
+struct http_documents {
+    bool is_proxy; /* Also answer requests for other hosts, as the clients of a
+                      proxy send them: http_path() is "http://host/path". */
+};
+
+/* As http_listen(), but only GET and HEAD are answered, and targets are the
+ * handler's to read: neither path nor query is decoded, so that they may be any
+ * URL; http_path_segments() and http_query() are empty. */
+MUST_CHECK int http_listen_documents(const char *address,
+                                     const char *names,
+                                     const struct http_documents *documents,
+                                     http_handler handler,
+                                     void *ctx,
+                                     struct http_server **out,
+                                     struct err *err);
 /* "host:port" with the port that was chosen. Borrowed. */
 const char *http_address(const struct http_server *s);
 /* Stop and free it after the running handlers have returned, and after the

@@ -16,7 +16,9 @@ struct http_server {
     struct loop *loop; /* Where handlers run. */
     http_handler handler;
     void *ctx;
-    char *names; /* Owned. */
+    char *names;       /* Owned. */
+    bool is_documents; /* http_listen_documents() */
+    bool is_proxy;
     struct http_guests *guests;
     struct fiber *sweeping;
     char address[HTTP_ADDRESS_BYTES];
