@@ -1,5 +1,5 @@
-/* The files below cli/console/assets/, built into the program: style, script,
- * pictures. */
+/* The files below cli/console/assets/ and web/replay/assets/, built into the
+ * program: style, script, pictures. */
 #ifndef CLI_CONSOLE_ASSETS_H
 #define CLI_CONSOLE_ASSETS_H
 

@@ -8,7 +8,7 @@ import sys
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 SOURCE_DIRS = ("base", "chubby-lite", "gfs-lite", "bigtable", "sawzall-lite",
-               "mapreduce", "jobs", "cli", "bindings", "tests", "examples")
+               "mapreduce", "jobs", "web", "cli", "bindings", "tests", "examples")
 
 
 def files(*suffixes):

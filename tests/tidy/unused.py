@@ -26,7 +26,6 @@ ALLOWED = {
     "ZDICT_STATIC_LINKING_ONLY": "is for zdict.h",
     "ZLIB_CONST": "is for zlib.h",
     "OP_OF_CLUSTER": "is used by bigtable/client/target_ops.def",
-    "surt_key": "orders an index of archives",
     "cdx_line": "is a line of an index of archives",
     "fault_*": "tests and quarry-sim arm the points where the product may fail",
     "names_check": "checks all invariants of the namenode's names",

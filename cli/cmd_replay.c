@@ -1,0 +1,138 @@
+/* quarry replay: the pages of a Webtable in a browser, as they were. */
+#include <stdio.h>
+
+#include "base/core/buf.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "bigtable/quarry.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/remote_call.h"
+#include "web/replay/replay_server.h"
+
+#define ADDRESS_DEFAULT "127.0.0.1:7490"
+#define LOOK_US         UINT64_C(100000)
+
+struct replay_run {
+    struct cli *cli;
+    struct replay_options options;
+    int rc;
+    struct err *err;
+};
+
+static void serve(void *arg)
+{
+    struct replay_run *run = arg;
+    struct replay_server *r = NULL;
+    run->rc = replay_server_open(&run->options, &r, run->err);
+    if (run->rc == 0) {
+        printf("http://%s/\n", replay_server_address(r));
+        fflush(stdout);
+        if (run->options.wombat.len == 0)
+            cli_remark(run->cli, "wombat is not installed: links that scripts "
+                                 "make are followed only in part "
+                                 "(scripts/deps replay fetches it)");
+        (void)interrupt_watch();
+        while (!interrupted())
+            world_sleep_us(run->cli->world, LOOK_US);
+        interrupt_unwatch();
+    }
+    replay_server_close(r);
+}
+
+static int serve_on_loop(struct replay_run *run, struct err *err)
+{
+    struct loop *loop;
+    int rc = loop_new(run->cli->world, "replay", &loop, err);
+    if (rc)
+        return rc;
+    loop_start(loop);
+    loop_call(loop, "replay", serve, run);
+    loop_stop(loop);
+    loop_join(loop);
+    loop_free(loop);
+    return run->rc;
+}
+
+/* Append wombat.js, of --wombat or where `scripts/deps replay` puts it. Only
+ * one that was asked for must be there. */
+static int
+read_wombat(const struct args *args, struct buf *out, struct err *err)
+{
+    const char *given = args_value(args, "wombat");
+    const char *cache = remote_variable("QUARRY_REPLAY_CACHE");
+    const char *home = remote_variable("HOME");
+    struct buf path = BUF_INIT;
+    int rc;
+    if (given || cache)
+        buf_printf(&path, "%s/wombat.js", given ? given : cache);
+    else
+        buf_printf(&path, "%s/.cache/quarry/wombat/wombat.js",
+                   home ? home : "");
+    rc = cli_read_file(buf_cstr(&path), out, given ? err : NULL);
+    buf_close(&path);
+    return given ? rc : 0;
+}
+
+static int run_replay(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry_table *t;
+    struct buf wombat = BUF_INIT;
+    struct replay_run run = {.cli = cli, .err = err};
+    int rc = read_wombat(args, &wombat, err);
+    if (rc == 0)
+        rc = cli_table(cli, args->words[0], CLI_READ, &t, err);
+    if (rc) {
+        buf_close(&wombat);
+        return rc;
+    }
+    run.options = (struct replay_options){
+        .table = t,
+        .table_name = args->words[0],
+        .address = args_value(args, "listen") ? args_value(args, "listen")
+                                              : ADDRESS_DEFAULT,
+        .names = args_value(args, "names") ? args_value(args, "names")
+                                           : args_value(args, "listen"),
+        .wombat = buf_slice(&wombat),
+        .is_fixed = !remote_is_cluster(cli->target) && !cli->in_shell,
+        .is_proxy = args_flag(args, "proxy")};
+    rc = serve_on_loop(&run, err);
+    quarry_table_close(t);
+    buf_close(&wombat);
+    return rc;
+}
+
+static const struct option replay_options[] = {
+    {"listen", 0, "ADDRESS",
+     "host:port to serve on (default: " ADDRESS_DEFAULT ")"},
+    {"names", 0, "NAMES", "names of this host, with commas between"},
+    {"proxy", 0, NULL, "answer as an HTTP proxy on the same port"},
+    {"wombat", 0, "DIR", "where wombat.js is"},
+    {NULL, 0, NULL, NULL},
+};
+
+const struct command replay_commands[] = {
+    {.name = "replay",
+     .arguments = "TABLE",
+     .summary = "Browse archived pages as they were",
+     .details =
+         "Serves the pages that `quarry import warc` stored, at any date, "
+         "until Ctrl-C:\n/web/DATE/URL is the capture nearest to DATE, "
+         "/web/*/URL a calendar, /cdx an index\nfor programs; Memento (RFC "
+         "7089) is understood.\n\nPages run with an origin of their own and "
+         "load from this server alone. Links that\ntheir scripts make are "
+         "rewritten by wombat, which is fetched by `scripts/deps replay`\n"
+         "(its licence is the AGPL); without it they are followed only where "
+         "the browser\ntells the server which page asked. With --proxy a "
+         "browser that uses this address as\nits proxy for http sees pages at "
+         "their own addresses, by Accept-Datetime.",
+     .examples = "quarry replay webtable\n"
+                 "quarry replay webtable --listen 127.0.0.1:8080 -t "
+                 "cluster:./quarry-cluster",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {replay_options, remote_options},
+     .run = run_replay},
+    {.name = NULL},
+};
