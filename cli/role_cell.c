@@ -121,6 +121,9 @@ void role_cell_gather(const struct replica_status *s,
     metric_put(
         out, METRIC_cell_apply_lag, labels,
         (double)(s->commit_index - MIN_OF(s->applied_index, s->commit_index)));
+    if (s->key_made_us)
+        metric_put(out, METRIC_encryption_key_made_seconds, labels,
+                   (double)s->key_made_us / 1e6);
     if (leads)
         gather_leader(s, labels, out);
 }

@@ -138,6 +138,9 @@ static void gather_host(const struct server_host *h, struct metric_set *out)
                1);
     metric_put(out, METRIC_memory_bytes, METRIC_LABELS("metric_history"),
                (double)metric_history_bytes(h->history));
+    if (h->console)
+        metric_put(out, METRIC_console_unprotected, NULL,
+                   console_is_unprotected(h->console));
     if (rpc_security_end_s(h->security))
         metric_put(out, METRIC_certificate_end_seconds,
                    METRIC_LABELS("cluster"),

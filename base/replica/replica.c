@@ -407,6 +407,16 @@ static void status_members(const struct replica *r, struct replica_status *out)
     }
 }
 
+static uint64_t status_key_made_us(const struct replica *r)
+{
+    struct keyring_status s;
+    if (!r->keyring)
+        return 0;
+    keyring_get_status(r->keyring, &s);
+    INVARIANT(s.key_count > 0);
+    return s.current_created_us;
+}
+
 void replica_get_status(const struct replica *r, struct replica_status *out)
 {
     memset(out, 0, sizeof(*out));
@@ -426,6 +436,7 @@ void replica_get_status(const struct replica *r, struct replica_status *out)
     out->commit_index = raft_commit(r->raft);
     out->applied_index = r->applied;
     out->snapshot_index = raft_snapshot_index(r->raft);
+    out->key_made_us = status_key_made_us(r);
     status_members(r, out);
 }
 

@@ -232,6 +232,7 @@ struct replica_status {
     uint64_t commit_index;
     uint64_t applied_index;
     uint64_t snapshot_index;
+    uint64_t key_made_us; /* The data key that seals new files; 0: none does. */
     size_t member_count;
 
     struct {

@@ -5,6 +5,7 @@
 
 #include "base/core/hash_map.h"
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "bigtable/tablet_server/token_bucket.h"
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/principal_rates.h"
@@ -18,6 +19,7 @@ struct bounded {
     uint64_t bytes_limit;
     struct token_bucket ops;
     struct token_bucket bytes;
+    uint64_t refusals; /* Since it has a rate. */
 };
 
 struct principal_buckets {
@@ -109,14 +111,16 @@ int principal_buckets_may(struct principal_buckets *b,
 {
     struct bounded *x = principal_buckets_find(b, principal);
     uint64_t again_us;
+    bool has_ops;
     if (LIKELY(!x))
         return 0;
-    if (!token_bucket_may(&x->ops, now_ns, &again_us))
-        return principal_refuse(principal, "ops", x->ops_limit, again_us, err);
-    if (!token_bucket_may(&x->bytes, now_ns, &again_us))
-        return principal_refuse(principal, "bytes", x->bytes_limit, again_us,
-                                err);
-    return 0;
+    has_ops = token_bucket_may(&x->ops, now_ns, &again_us);
+    if (has_ops && token_bucket_may(&x->bytes, now_ns, &again_us))
+        return 0;
+    x->refusals++;
+    return principal_refuse(principal, has_ops ? "bytes" : "ops",
+                            has_ops ? x->bytes_limit : x->ops_limit, again_us,
+                            err);
 }
 
 void principal_buckets_pay(struct principal_buckets *b,
@@ -130,4 +134,19 @@ void principal_buckets_pay(struct principal_buckets *b,
         return;
     token_bucket_pay(&x->ops, rows, now_ns);
     token_bucket_pay(&x->bytes, bytes, now_ns);
+}
+
+void principal_buckets_gather(const struct principal_buckets *b,
+                              struct metric_set *out)
+{
+    const struct hash_slot *slot;
+    size_t at = 0;
+    while ((slot = hash_map_next(&b->bounded, &at)) != NULL) {
+        const struct bounded *x = slot->value.pointer;
+        char *name = mem_strndup(slot->key.data, slot->key.len);
+        INVARIANT(x->ops.rate >= 0 && x->bytes.rate >= 0);
+        metric_put(out, METRIC_tablet_principal_refusals, METRIC_LABELS(name),
+                   (double)x->refusals);
+        mem_free(name);
+    }
 }

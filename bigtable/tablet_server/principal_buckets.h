@@ -19,6 +19,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct metric_set;
 struct principal_buckets;
 
 /* A set in which nobody has a rate. Owned. */
@@ -47,5 +48,8 @@ void principal_buckets_pay(struct principal_buckets *b,
                            uint64_t rows,
                            uint64_t bytes,
                            uint64_t now_ns);
+/* Add how often each was refused. */
+void principal_buckets_gather(const struct principal_buckets *b,
+                              struct metric_set *out);
 
 #endif /* BIGTABLE_TABLET_SERVER_PRINCIPAL_BUCKETS_H */

@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/metrics/metrics.h"
 #include "base/runtime/world.h"
 #include "bigtable/read/family_use.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/rules_state.h"
@@ -198,4 +200,36 @@ int rules_may_grow(struct tablet_server *s,
                        i == STORED ? r->policy.use.stored_bytes
                                    : r->policy.use.memory_bytes,
                        slice_str(r->largest), err);
+}
+
+/* --- metrics ------------------------------------------------------------- */
+
+void rules__gather_limits(const struct table_rules *r, struct metric_set *out)
+{
+    struct quarry_quota quota = r->policy.quota;
+    PRE(r->name);
+    for (size_t i = 0; i < QUOTA_COUNT; i++)
+        if (*quota_field(&quota, i))
+            metric_put(out, METRIC_tablet_quota_limit,
+                       METRIC_LABELS(r->name, quota_name(i)),
+                       (double)*quota_field(&quota, i));
+}
+
+void rules_gather_use(const struct served *t, struct metric_set *out)
+{
+    const struct table_rules *r = t->rules;
+    struct table_part_view *v;
+    if (!r || r->none ||
+        !(r->policy.quota.stored_bytes || r->policy.quota.memory_bytes))
+        return;
+    v = table_part_get_view(t->table);
+    if (v && r->policy.quota.stored_bytes)
+        metric_put(out, METRIC_tablet_quota_used,
+                   METRIC_LABELS(r->name, quota_name(STORED)),
+                   (double)tablet_table_bytes(v->tablets[0]));
+    if (v && r->policy.quota.memory_bytes)
+        metric_put(out, METRIC_tablet_quota_used,
+                   METRIC_LABELS(r->name, quota_name(MEMORY)),
+                   (double)tablet_memory_bytes(v->tablets[0], v->schema));
+    table_part_view_unref(v);
 }

@@ -317,3 +317,17 @@ int rules_refresh(struct tablet_server *s, struct served *t, struct err *err)
         rc = rules_refresh_table(b, t->rules, err);
     return rc;
 }
+
+void rules_gather(struct rule_book *b, struct metric_set *out)
+{
+    const struct hash_slot *slot;
+    size_t at = 0;
+    PRE(b->principals);
+    while ((slot = hash_map_next(&b->tables, &at)) != NULL) {
+        const struct table_rules *r = slot->value.pointer;
+        INVARIANT(r->book == b);
+        if (r != b->cluster && !r->none && r->name)
+            rules__gather_limits(r, out);
+    }
+    principal_buckets_gather(b->principals, out);
+}

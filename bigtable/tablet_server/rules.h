@@ -24,6 +24,7 @@
 #include "bigtable/row/quota.h"
 
 struct chubby_handle;
+struct metric_set;
 struct quarry_filter;
 struct quarry_mutation;
 struct principal_buckets;
@@ -120,6 +121,11 @@ MUST_CHECK int rules_may_grow(struct tablet_server *s,
                               struct served *t,
                               const struct schema *schema,
                               struct err *err);
+/* Add the quotas of all tables that are known, and how often principals were
+ * refused. */
+void rules_gather(struct rule_book *b, struct metric_set *out);
+/* Add what the tablet @t has of its table's quotas of size. */
+void rules_gather_use(const struct served *t, struct metric_set *out);
 /* Does @m add cells, or only delete? */
 bool rules_is_growth(const struct quarry_mutation *m);
 

@@ -22,6 +22,7 @@
 #include "bigtable/wire/policy.h"
 
 struct chubby_handle;
+struct metric_set;
 struct rule_book;
 
 /* Rights of a principal to one table. */
@@ -61,5 +62,8 @@ unsigned rules__rights(struct table_rules *r,
                        struct grants *g,
                        struct slice principal,
                        struct slice family);
+
+/* Add the quotas of the table. */
+void rules__gather_limits(const struct table_rules *r, struct metric_set *out);
 
 #endif /* BIGTABLE_TABLET_SERVER_RULES_STATE_H */

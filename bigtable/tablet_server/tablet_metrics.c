@@ -6,6 +6,7 @@
  */
 #include "base/core/hash_map.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "base/metrics/metrics.h"
 #include "base/runtime/world.h"
 #include "bigtable/log/write_log.h"
@@ -16,7 +17,9 @@
 #include "bigtable/sstable/table_meter.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
+#include "gfs-lite/fs.h"
 
 struct table_meters table_meters_find(struct metrics *m, const char *name)
 {
@@ -146,8 +149,10 @@ static void put_tablets(struct tablet_server *s, struct metric_set *out)
                                    ? list[i]->table
                                    : NULL;
         struct table_part_view *v = p ? table_part_get_view(p) : NULL;
-        if (v)
+        if (v) {
             put_tablet(out, v, p->name, &sums);
+            rules_gather_use(list[i], out);
+        }
         table_part_view_unref(v);
         served_unref(list[i]);
     }
@@ -283,6 +288,18 @@ static void put_background(struct store *s, struct metric_set *out)
     mutex_unlock(&b->lock);
 }
 
+static void put_key(const struct tablet_server *s, struct metric_set *out)
+{
+    struct keyring *k = fs_keyring(s->fs);
+    struct keyring_status status;
+    if (!k)
+        return;
+    keyring_get_status(k, &status);
+    INVARIANT(status.key_count > 0);
+    metric_put(out, METRIC_encryption_key_made_seconds, METRIC_LABELS("tables"),
+               (double)status.current_created_us / 1e6);
+}
+
 void tablet_server_gather(struct tablet_server *s, struct metric_set *out)
 {
     bool is_ready = atomic_load(&s->ready);
@@ -297,6 +314,8 @@ void tablet_server_gather(struct tablet_server *s, struct metric_set *out)
     if (!is_ready)
         return;
     put_tablets(s, out);
+    rules_gather(s->rules, out);
+    put_key(s, out);
     put_caches(s->store, out);
     put_files(s->store, out);
     put_writers(s->store, out);

@@ -570,6 +570,21 @@ const char *console_address(const struct console *c)
     return http_address(c->http);
 }
 
+static bool is_loopback(const char *address)
+{
+    static const char *const hosts[] = {"127.", "[::1]:", "localhost:"};
+    for (size_t i = 0; i < ARRAY_LEN(hosts); i++)
+        if (strncmp(address, hosts[i], strlen(hosts[i])) == 0)
+            return true;
+    return false;
+}
+
+bool console_is_unprotected(const struct console *c)
+{
+    return !console_access_has_tokens(c->access) &&
+           !is_loopback(http_address(c->http));
+}
+
 int console_reload(struct console *c, struct err *err)
 {
     int rc = console_access_reload(c->access, err);

@@ -66,6 +66,8 @@ MUST_CHECK int console_open(const char *address,
                             struct err *err);
 /* "host:port" with the port that was chosen. Borrowed. */
 const char *console_address(const struct console *c);
+/* Do others than this machine reach it, and need no token? Any thread. */
+bool console_is_unprotected(const struct console *c);
 /* Read the tokens again; on error the old ones stay. Parks. */
 MUST_CHECK int console_reload(struct console *c, struct err *err);
 /* Parks. NULL is allowed. */

@@ -26,6 +26,24 @@ double fact_sum_or(const struct fact_look *l,
     return otherwise;
 }
 
+bool fact_sample(const struct fact_look *l,
+                 const char *name,
+                 size_t i,
+                 struct fact_sample *out)
+{
+    const struct node_sample *samples;
+    struct slice label;
+    struct slice rest;
+    *out = (struct fact_sample){.value = 0};
+    if (!l->metrics || i >= node_metrics_find(l->metrics, name, &samples))
+        return false;
+    out->value = samples[i].value;
+    rest = samples[i].labels;
+    if (node_label_next(&rest, &label, &out->first))
+        (void)node_label_next(&rest, &label, &out->second);
+    return true;
+}
+
 /* Is it the process of the look before? */
 static bool is_same_process(const struct fact_node *n)
 {

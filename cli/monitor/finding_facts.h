@@ -94,6 +94,9 @@ struct fact_tablet {
     uint64_t bytes;
     double reads_per_s; /* Rows. */
     double writes_per_s;
+    const char *hot_row; /* Of the table's busiest tablet, the row that is read
+                            or written most, printable; NULL: not known. */
+    double hot_row_per_s;
 };
 
 struct fact_tablets {
@@ -112,7 +115,10 @@ struct fact_job {
     unsigned tasks_done;
     unsigned tasks_running;
     unsigned attempts_failed;
-    unsigned stragglers;
+    unsigned stragglers;     /* Attempts that take much longer than others. */
+    const char *slowest;     /* Of these: "map task 3 on worker w2". */
+    uint64_t slowest_us;     /* It takes so long so far, */
+    uint64_t median_us;      /* the others took that. */
     const char *waits_for;   /* "4 tasks wait: no worker …"; NULL: nothing. */
     uint64_t progress_at_us; /* When a task of it last ended or read something;
                                 0: not known. */
@@ -147,6 +153,18 @@ double fact_sum_or(const struct fact_look *l,
                    const char *name,
                    const char *labels,
                    double otherwise);
+
+/* Sample @i of the metric @name; false: it has fewer. */
+struct fact_sample {
+    struct slice first; /* Values of its first two labels; empty: none. */
+    struct slice second;
+    double value;
+};
+
+bool fact_sample(const struct fact_look *l,
+                 const char *name,
+                 size_t i,
+                 struct fact_sample *out);
 /* By how much such a sum of counters grew between both looks at @n. False: it
  * is not known, or the process is another one. */
 bool fact_growth(const struct fact_node *n,

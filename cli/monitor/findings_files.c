@@ -162,19 +162,37 @@ static bool is_small(const struct fact_files *x)
     return all > 0 && all < REPLICATION && alive == all;
 }
 
+/* Since when the namenode that leads has seen some, in µs; 0: not known. */
+static uint64_t few_copies_since(const struct finding_facts *f)
+{
+    double since = 0;
+    for (size_t i = 0; i < f->node_count; i++)
+        since = MAX_OF(since,
+                       fact_sum_or(&f->nodes[i].now,
+                                   "quarry_fs_under_replicated_since_seconds",
+                                   NULL, 0));
+    return since > 0 && since < (double)f->now_us / 1e6
+               ? (uint64_t)(since * 1e6)
+               : 0;
+}
+
 void rule_chunks_few_copies(const struct finding_facts *f,
                             struct finding_list *out)
 {
     const struct fact_files *x = &f->files;
+    uint64_t since = few_copies_since(f);
     if (!x->known || x->under_replicated == 0 || x->chunks == 0)
         return;
-    finding_add(out, is_small(x) ? FINDING_NOTE : FINDING_WARNING, "files");
+    finding_add(out, is_small(x) ? FINDING_NOTE : FINDING_WARNING, "files")
+        ->since_at_us = since;
     finding_say(out,
-                "%s of %s chunks (%.0f %%) have too few copies; %s %s being "
-                "copied.",
+                "%s of %s chunks (%.0f %%) have too few copies%s%s; %s %s "
+                "being copied.",
                 finding_number(out, (double)x->under_replicated),
                 finding_number(out, (double)x->chunks),
                 100.0 * (double)x->under_replicated / (double)x->chunks,
+                since ? " since " : "",
+                since ? finding_time(out, f, since) : "",
                 x->copying ? finding_number(out, (double)x->copying) : "none",
                 x->copying > 1 ? "are" : "is");
 }

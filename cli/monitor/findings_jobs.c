@@ -78,9 +78,12 @@ void rule_job_stragglers(const struct finding_facts *f,
         finding_add(out, FINDING_NOTE, "job %s", j->id);
         finding_say(out,
                     "Job %s (%s) waits for %u attempt%s much longer than "
-                    "the others.",
+                    "the others: %s for %s, where the median is %s.",
                     j->id, name_of(j), j->stragglers,
-                    j->stragglers == 1 ? " that takes" : "s that take");
+                    j->stragglers == 1 ? " that takes" : "s that take",
+                    j->slowest,
+                    finding_duration(out, (double)j->slowest_us / 1e6),
+                    finding_duration(out, (double)j->median_us / 1e6));
         finding_link(out, "/jobs/%s", j->id);
     }
 }

@@ -15,6 +15,7 @@
 #define DAY_SECONDS               86400.0
 #define CERTIFICATE_DAYS          14
 #define CERTIFICATE_DAYS_LEFT_FEW 2
+#define KEY_DAYS                  365
 
 /* A node that its operator has taken out of service is not missed. */
 static const struct fact_chunk_server *
@@ -386,6 +387,39 @@ void rule_unencrypted(const struct finding_facts *f, struct finding_list *out)
                 "The traffic of %zu node%s is authenticated by a key and "
                 "not encrypted.",
                 count, count == 1 ? "" : "s");
+}
+
+void rule_console_unprotected(const struct finding_facts *f,
+                              struct finding_list *out)
+{
+    for (size_t i = 0; i < f->node_count; i++) {
+        const struct fact_node *n = &f->nodes[i];
+        if (fact_sum_or(&n->now, "quarry_console_unprotected", NULL, 0) < 1)
+            continue;
+        finding_add(out, FINDING_WARNING, "node %s console", n->name);
+        finding_say(out,
+                    "Anybody who reaches the console of node %s over the "
+                    "network may look at the cluster.",
+                    n->name);
+    }
+}
+
+/* All tablet servers seal with the same key. */
+void rule_keys_old(const struct finding_facts *f, struct finding_list *out)
+{
+    double made = 0;
+    double days;
+    for (size_t i = 0; i < f->node_count; i++)
+        made = MAX_OF(made, fact_sum_or(&f->nodes[i].now,
+                                        "quarry_encryption_key_made_seconds",
+                                        "use=tables", 0));
+    days = ((double)f->now_us / 1e6 - made) / DAY_SECONDS;
+    if (made <= 0 || days <= KEY_DAYS)
+        return;
+    finding_add(out, FINDING_NOTE, "data key of tables");
+    finding_say(out,
+                "The data key that seals new files of tables is %.0f days old.",
+                floor(days));
 }
 
 static void

@@ -1,5 +1,5 @@
 /* Rules about tables: tablets without a server, load, the engine's background
- * work, quotas, the public API.
+ * work, the public API.
  */
 #include <string.h>
 
@@ -10,6 +10,7 @@
 
 #define HOT_SHARE     0.6
 #define HOT_ROWS      50.0 /* A second; */
+#define HOT_ROW_SHARE 0.5
 #define BUSY_ROWS     1000.0
 #define BUSY_CORES    0.5
 #define UNEVEN_TIMES  3.0
@@ -59,32 +60,29 @@ void rule_recovery_long(const struct finding_facts *f, struct finding_list *out)
                 count < 2 ? " is" : "s are");
 }
 
-void rule_quota_over(const struct finding_facts *f, struct finding_list *out)
+static void say_unsplittable(const struct fact_node *n,
+                             const struct fact_sample *x,
+                             struct finding_list *out)
 {
-    double count;
-    if (!of_master(f, "quarry_master_over_quota_tables", &count) || count < 1)
-        return;
-    finding_add(out, FINDING_WARNING, "tables");
-    finding_say(out, "%s table%s over a quota of size and take%s no writes.",
-                finding_number(out, count), count < 2 ? " is" : "s are",
-                count < 2 ? "s" : "");
+    PRE(x->value > 0);
+    finding_add(out, FINDING_WARNING, "node %s table %.*s", n->name,
+                SLICE_ARG(x->first));
+    finding_say(out,
+                "A tablet of table %.*s on node %s cannot be split: one row "
+                "has most of its %s.",
+                SLICE_ARG(x->first), n->name, finding_bytes(out, x->value));
+    finding_link(out, "/tables/%.*s", SLICE_ARG(x->first));
 }
 
 void rule_tablet_unsplittable(const struct finding_facts *f,
                               struct finding_list *out)
 {
-    for (size_t i = 0; i < f->node_count; i++) {
-        const struct fact_node *n = &f->nodes[i];
-        double bytes =
-            fact_sum_or(&n->now, "quarry_tablet_unsplittable_bytes", NULL, 0);
-        if (bytes < 1)
-            continue;
-        finding_add(out, FINDING_WARNING, "node %s tablets", n->name);
-        finding_say(out,
-                    "%s in tablets of node %s cannot be split, because "
-                    "one row has most of each.",
-                    finding_bytes(out, bytes), n->name);
-    }
+    const char *name = "quarry_tablet_unsplittable_bytes";
+    struct fact_sample x;
+    for (size_t i = 0; i < f->node_count; i++)
+        for (size_t k = 0; fact_sample(&f->nodes[i].now, name, k, &x); k++)
+            if (x.value > 0)
+                say_unsplittable(&f->nodes[i], &x, out);
 }
 
 /* --- load ---------------------------------------------------------------- */
@@ -102,6 +100,13 @@ static bool is_busy(const struct finding_facts *f, const struct fact_tablet *t)
     if (node)
         (void)fact_rate(node, "process_cpu_seconds_total", NULL, &cores);
     return load_of(t) >= BUSY_ROWS || cores >= BUSY_CORES;
+}
+
+/* Has one row most of the load of @t? */
+static bool has_hot_row(const struct fact_tablet *t)
+{
+    return t->hot_row && t->hot_row_per_s >= HOT_ROWS &&
+           t->hot_row_per_s > HOT_ROW_SHARE * load_of(t);
 }
 
 static void say_hot(const struct finding_facts *f,
@@ -122,6 +127,9 @@ static void say_hot(const struct finding_facts *f,
                 *t->end ? "\"" : "", node ? node->name : t->address,
                 100 * load_of(t) / all, finding_number(out, load_of(t)));
     finding_link(out, "/heat/%s", t->table);
+    if (has_hot_row(t))
+        finding_remedy(out, "one row of it has most of the load, and no split "
+                            "helps: see the finding about that row");
 }
 
 /* The table of tablets [from, end). */
@@ -155,6 +163,27 @@ void rule_tablet_hot(const struct finding_facts *f, struct finding_list *out)
         if (i - from > 1)
             look_for_hot(f, from, i, out);
         from = i;
+    }
+}
+
+void rule_row_hot(const struct finding_facts *f, struct finding_list *out)
+{
+    for (size_t i = 0; i < f->tablets.count; i++) {
+        const struct fact_tablet *t = &f->tablets.at[i];
+        const struct fact_node *node;
+        if (!t->address || !has_hot_row(t) || !is_busy(f, t))
+            continue;
+        node = fact_node_at(f, t->address);
+        finding_add(out, FINDING_WARNING, "table %s row %s", t->table,
+                    t->hot_row);
+        finding_say(out,
+                    "One row of table %s, \"%s\", takes %.0f %% of the load "
+                    "of its tablet on %s (%s rows a second).",
+                    t->table, t->hot_row,
+                    100 * MIN_OF(t->hot_row_per_s / load_of(t), 1.0),
+                    node ? node->name : t->address,
+                    finding_number(out, t->hot_row_per_s));
+        finding_link(out, "/heat/%s", t->table);
     }
 }
 

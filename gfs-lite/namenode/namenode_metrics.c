@@ -35,6 +35,9 @@ static void put_chunks(const struct namenode *nn, struct metric_set *out)
     put(out, METRIC_fs_chunks, nn->catalog.names.chunks.by_handle.count);
     put(out, METRIC_fs_lost_chunks, namenode_is_early(nn) ? 0 : nn->lost_count);
     put(out, METRIC_fs_under_replicated_chunks, nn->under_count);
+    if (nn->under_since_us)
+        metric_put(out, METRIC_fs_under_replicated_since_seconds, NULL,
+                   (double)nn->under_since_us / 1e6);
     put(out, METRIC_fs_over_replicated_chunks, nn->over_count);
     put(out, METRIC_fs_repair_queue, waiting);
     put(out, METRIC_fs_copies_running, nn->copies.count);

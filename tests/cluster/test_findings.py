@@ -124,6 +124,9 @@ class FindingsTest(ClusterTest):
         self.assertIn(status[0], (1, 2))
         self.assertLessEqual(max(took.values()), SEEN_SECONDS)
 
+    def await_found(self, finding, pattern):
+        self.wait_for(lambda: self.found(self.doctor()[1], (finding, pattern)))
+
     def await_gone(self, finding):
         self.wait_for(lambda: not self.found(self.doctor()[1], (finding, "")))
 
@@ -210,7 +213,7 @@ class FindingsTest(ClusterTest):
         self.await_gone("chunks_few_copies")
         self.ok("fs", "setrep", "4", "/f", "-t", TARGET)
         leader = c.leader("namenode")
-        self.await_seen("under-replicated file", ("chunks_few_copies", "too few copies"),
+        self.await_seen("under-replicated file", ("chunks_few_copies", "too few copies since "),
                         self.console(c, "n1"), (
             self.console(c, leader), lambda name, labels, value:
             name == "quarry_fs_under_replicated_chunks" and value > 0),
@@ -258,6 +261,48 @@ class FindingsTest(ClusterTest):
             at, lambda name, labels, value:
             name == "quarry_tablet_hottest_rows" and '"web"' in labels and value > 50),
             r"Hottest ranges of rows .*At b ")
+        self.await_found("row_hot", 'One row of table web, "b", takes .* of the load of its tablet')
+        self.ok("quota", "set", "web", "reads=100", "-t", TARGET)
+        self.await_found("quota_near", 'Table web takes .* of its quota "reads": .* of 100 a second')
+
+    def test_straggler(self):
+        """A map task that takes much longer than the others."""
+        c = self.loopback(1)
+        c.leader("lock")
+        os.mkdir(self.path("in"))
+        for name in ("a", "b", "c", "d"):
+            self.write("in/" + name, name + "\n")
+        self.ok("fs", "put", "-R", "in", "/in", "-t", TARGET)
+        job = self.ok("job", "run", "--detach", "--mapper",
+                      "read line; test $line != d || sleep 600; echo $line", "-i", "file:/in/*",
+                      "-o", "file:/out", "-t", TARGET).split()[-1]
+        self.await_found("job_stragglers", r"Job %s .* waits for \d attempts? .* much longer than "
+                         r"the others: map task \d on worker n1 for .*, where the median is " % job)
+        self.ok("job", "kill", job, "-t", TARGET)
+
+    def test_safety(self):
+        """A console that other machines reach asks nobody; the age of the data key of tables is
+        told."""
+        self.write("master", os.urandom(32).hex() + "\n")
+        os.chmod(self.path("master"), 0o600)
+        c = self.loopback(1, settings="[encryption]\nkey-file = \"%s\"\n" % self.path("master"))
+        c.leader("lock")
+        self.assertFalse(self.found(self.doctor()[1], ("console_unprotected", "")))
+        path = c.dir("n1") + "/server.conf"
+        with open(path) as f:
+            text = f.read()
+        with open(path, "w") as f:
+            f.write(text.replace("console = 127.0.0.1:", "console = 0.0.0.0:"))
+        c.start("n1")
+        self.await_found("console_unprotected", "Anybody who reaches the console of node n1 over")
+        at = self.console(c, "n1").replace("0.0.0.0", "127.0.0.1")
+        self.ok("table", "create", "t", "--family", "f", "-t", TARGET)
+
+        def made():
+            return [v for n, labels, v in self.samples(at)
+                    if n == "quarry_encryption_key_made_seconds" and '"tables"' in labels]
+        self.wait_for(made)
+        self.assertLess(abs(time.time() - made()[0]), SECONDS)
 
     @staticmethod
     def address(cluster, name):

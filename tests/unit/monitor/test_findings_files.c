@@ -131,6 +131,15 @@ static const struct finding_case cases[] = {
      .count = 1, .severity = FINDING_WARNING,
      .sentence =
          "12 of 100 chunks (12 %) have too few copies; 2 are being copied."},
+    {"the namenode knows since when",
+     "chunks_few_copies",
+     {{.address = "a:1",
+       .metrics = "quarry_fs_under_replicated_since_seconds 1699999000\n"}},
+     .files =
+         {.known = true, .chunks = 100, .under_replicated = 12, .copying = 1},
+     .count = 1,
+     .severity = FINDING_WARNING,
+     .sentence = "(12 %) have too few copies since 21:56:40Z; 1 is being"},
     {"a cluster of two servers, which live", "chunks_few_copies",
      .files = {.known = true,
                .chunks = 100,

@@ -55,8 +55,16 @@ static const struct finding_case cases[] = {
     {"no stragglers", "job_stragglers", .jobs = {{.id = "j1", .runs = true}},
      .count = 0},
     {"stragglers", "job_stragglers",
-     .jobs = {{.id = "j1", .runs = true, .stragglers = 2}}, .count = 1,
-     .severity = FINDING_NOTE, .sentence = "2 attempts that take"},
+     .jobs = {{.id = "j1",
+               .runs = true,
+               .stragglers = 2,
+               .slowest = "map task 3 on worker w2",
+               .slowest_us = 310 * SECONDS,
+               .median_us = 20 * SECONDS}},
+     .count = 1, .severity = FINDING_NOTE,
+     .sentence =
+         "2 attempts that take much longer than the others: map task 3 on "
+         "worker w2 for 5m10s, where the median is 20s."},
     {"workers",
      "workers_none",
      {{.address = "a:1",

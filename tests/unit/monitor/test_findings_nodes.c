@@ -14,6 +14,9 @@ static const struct fact_chunk_server one_leaves[] = {
 #define END_IN(text)                                                           \
     "quarry_certificate_end_seconds{use=\"cluster\"} " text "\n"
 
+#define KEY_MADE(use, at)                                                      \
+    "quarry_encryption_key_made_seconds{use=\"" use "\"} " at "\n"
+
 static const struct finding_case cases[] = {
     {"nothing is known", "node_down", .count = 0},
     {"all answer",
@@ -295,6 +298,32 @@ static const struct finding_case cases[] = {
     {"tables and jobs could not", "ask_failed", .files = {.known = true},
      .unasked = "no master", .count = 2, .severity = FINDING_WARNING,
      .sentence = "no master."},
+
+    {"consoles that ask, or that only their machine reaches",
+     "console_unprotected",
+     {{.address = "a:1", .metrics = "quarry_console_unprotected 0\n"},
+      {.address = "b:1", .metrics = ""}},
+     .count = 0},
+    {"a console that asks nobody",
+     "console_unprotected",
+     {{.address = "a:1", .metrics = "quarry_console_unprotected 1\n"}},
+     .count = 1,
+     .severity = FINDING_WARNING,
+     .sentence = "reaches the console of node a:1 over the network"},
+
+    {"a key of ten days, and one of a lock server",
+     "keys_old",
+     {{.address = "a:1",
+       .metrics = KEY_MADE("tables", "1699136000") KEY_MADE("lock", "1")}},
+     .count = 0},
+    {"a key of 400 days",
+     "keys_old",
+     {{.address = "a:1", .metrics = KEY_MADE("tables", "1665440000")},
+      {.address = "b:1", .metrics = KEY_MADE("tables", "1665440000")}},
+     .count = 1,
+     .severity = FINDING_NOTE,
+     .sentence = "new files of tables is 400 days old"},
+    {"nothing is encrypted", "keys_old", {{.address = "a:1"}}, .count = 0},
 };
 
 /* --- Tests --------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/metrics/metrics.h"
 #include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/wire/principal_rates.h"
 #include "tests/lib/check_main.h"
@@ -127,4 +128,39 @@ START_TEST(test_debt)
 
 END_TEST
 
-TEST_MAIN("principal buckets", test_ops, test_bytes, test_others, test_debt)
+/* Each refusal is told, by principal; a change of rates forgets none. */
+START_TEST(test_refusals)
+{
+    struct principal_buckets *b = principal_buckets_new();
+    struct metrics *m = metrics_new();
+    struct metric_set *out = metric_set_new(m);
+    struct buf text = BUF_INIT;
+    uint64_t now = 7;
+    set(b, ANN, 10, 0, 1, now);
+    principal_buckets_pay(b, ANN, 1000, 0, now);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(principal_buckets_may(b, ANN, now, NULL),
+                         ERR_EXHAUSTED);
+    set(b, ANN, 11, 5, 1, now);
+    ck_assert_int_eq(principal_buckets_may(b, ANN, now, NULL), ERR_EXHAUSTED);
+    ck_assert_int_eq(principal_buckets_may(b, BOB, now, NULL), 0);
+    principal_buckets_gather(b, out);
+    metric_set_print(out, METRIC_TEXT_PROMETHEUS, &text);
+    ck_assert_ptr_nonnull(strstr(
+        buf_cstr(&text),
+        "quarry_tablet_principal_refusals_total{principal=\"ann\"} 4\n"));
+    ck_assert_ptr_null(strstr(buf_cstr(&text), "bob"));
+    buf_close(&text);
+    metric_set_free(out);
+    metrics_free(m);
+    principal_buckets_free(b);
+}
+
+END_TEST
+
+TEST_MAIN("principal buckets",
+          test_ops,
+          test_bytes,
+          test_others,
+          test_debt,
+          test_refusals)
