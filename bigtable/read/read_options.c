@@ -11,14 +11,28 @@
 #include "bigtable/row/row_request.h"
 #include "bigtable/tablet/table_part.h"
 
+/* Without a choice, a read has all families but those of transactions, unless
+ * its filter names one of them. */
+static void leave_out_hidden(struct read_spec *out, const struct schema *schema)
+{
+    size_t count = schema->family_count;
+    PRE(count > 0 && !out->families);
+    out->families = mem_zalloc(schema->families[count - 1].id + 1U, 1);
+    for (size_t i = 0; i < count; i++)
+        out->families[schema->families[i].id] = !schema->families[i].hidden;
+}
+
 static int take_families(struct read_spec *out,
                          const struct schema *schema,
                          const struct quarry_read_options *opts,
                          struct err *err)
 {
     size_t count = schema->family_count;
-    if (opts->family_count == 0)
+    if (opts->family_count == 0) {
+        if (schema->hidden_count && !filter_names_hidden(opts->filter))
+            leave_out_hidden(out, schema);
         return 0;
+    }
     /* Entries of families that the schema has not are never asked about. */
     out->families =
         mem_zalloc(count ? schema->families[count - 1].id + 1U : 1U, 1);

@@ -117,6 +117,9 @@ void filter_describe(const struct quarry_filter *f, struct buf *out);
  * True where that is not plain. */
 bool filter_reads_family(const struct quarry_filter *f, struct slice family);
 
+/* Does it have a column range of a family of transactions (hidden.h)? */
+bool filter_names_hidden(const struct quarry_filter *f);
+
 /* The wire format of RowFilter. Decoding is for bytes from anywhere.
  * Errors: ERR_CORRUPT (not a RowFilter), ERR_TOOBIG, ERR_INVALID (a mistake in
  * it), ERR_UNSUPPORTED (a kind that does not exist here). */

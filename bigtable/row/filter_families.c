@@ -4,6 +4,7 @@
  */
 #include "base/regex/regex.h"
 #include "bigtable/row/filter.h"
+#include "bigtable/row/hidden.h"
 
 /* Does it say no more of a cell than whether it is let through, by itself? */
 static bool is_plain(const struct quarry_filter *f)
@@ -51,4 +52,16 @@ bool filter_reads_family(const struct quarry_filter *f, struct slice family)
     if (f->kind == FILTER_COLUMN_RANGE)
         return slice_eq(buf_slice(&f->text), family);
     return f->kind != FILTER_BLOCK_ALL;
+}
+
+bool filter_names_hidden(const struct quarry_filter *f)
+{
+    if (!f)
+        return false;
+    if (f->kind == FILTER_COLUMN_RANGE)
+        return hidden_is_name(buf_slice(&f->text));
+    for (size_t i = 0; i < f->part_count; i++)
+        if (filter_names_hidden(f->parts[i]))
+            return true;
+    return false;
 }

@@ -11,6 +11,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/row/gc_rule.h"
+#include "bigtable/row/hidden.h"
 #include "bigtable/row/option_text.h"
 
 struct schema *schema_new(void)
@@ -100,8 +101,10 @@ int schema_no_family(const struct schema *s, struct slice name, struct err *err)
 {
     struct buf list = BUF_INIT;
     for (size_t i = 0; i < s->family_count; i++)
-        buf_printf(&list, "%s%s", i ? ", " : "", s->families[i].name);
-    if (s->family_count)
+        if (!s->families[i].hidden)
+            buf_printf(&list, "%s%s", list.len ? ", " : "",
+                       s->families[i].name);
+    if (list.len)
         err_set(err, ERR_NOTFOUND, "no column family %.*s; there are: %s",
                 SLICE_ARG(name), buf_cstr(&list));
     else
@@ -280,6 +283,8 @@ int schema_add_family(struct schema *s,
                          .group = o.group ? o.group : s->groups[0].id};
     snprintf(f->name, sizeof(f->name), "%s", name);
     f->gc = take_rule(&o);
+    f->hidden = hidden_is_name(slice_str(name));
+    s->hidden_count += f->hidden;
     return 0;
 }
 
@@ -319,6 +324,7 @@ int schema_drop_family(struct schema *s, const char *name, struct err *err)
     i = (size_t)(found - s->families);
     gc_rule_free(s->families[i].gc);
     INVARIANT(i < s->family_count);
+    s->hidden_count -= s->families[i].hidden;
     s->family_count--;
     memmove(&s->families[i], &s->families[i + 1],
             (s->family_count - i) * sizeof(*s->families));
@@ -368,4 +374,30 @@ int schema_add_group(struct schema *s,
     *g = (struct locality_group){.id = s->next_group++, .options = o};
     snprintf(g->name, sizeof(g->name), "%s", name);
     return 0;
+}
+
+/* --- the families of transactions ---------------------------------------- */
+
+static bool is_hidden_group(const struct schema *s, uint32_t id)
+{
+    const struct locality_group *g = schema_group_by_id(s, id);
+    return g && slice_eq_str(slice_str(HIDDEN_GROUP), g->name);
+}
+
+int schema_check_hidden(const struct schema *s, struct err *err)
+{
+    bool good = s->hidden_count == 0 || s->hidden_count == HIDDEN_FAMILY_COUNT;
+    for (size_t i = 0; i < s->family_count; i++)
+        good &=
+            s->families[i].hidden == is_hidden_group(s, s->families[i].group);
+    for (size_t i = 0; s->hidden_count && i < HIDDEN_FAMILY_COUNT; i++)
+        good &= schema_family(s, slice_str(hidden_families[i].name)) != NULL;
+    if (good)
+        return 0;
+    err_set(err, ERR_INVALID,
+            "family names that begin with \"%s\" and the group \"%s\" are "
+            "kept for transactions",
+            HIDDEN_PREFIX, HIDDEN_GROUP);
+    err_hint(err, "a table gets them by --transactions, and keeps them");
+    return ERR_INVALID;
 }

@@ -66,6 +66,7 @@ struct family {
     family_id id;       /* From 1; never reused inside the table. */
     uint32_t group;     /* Id of its locality group. */
     struct gc_rule *gc; /* Owned; NULL keeps everything. */
+    bool hidden;        /* Of transactions, not of users: row/hidden.h. */
 };
 
 /* Owned by one thread while it is changed; immutable and shared afterwards. */
@@ -77,6 +78,7 @@ struct schema {
     size_t group_count;
     family_id next_family; /* Ids the next ones get. */
     uint32_t next_group;
+    size_t hidden_count; /* Of the families; 0: a table without transactions. */
 };
 
 /* Every schema has this group; families are stored there unless told. */
@@ -126,6 +128,10 @@ const struct locality_group *schema_group(const struct schema *s,
                                           struct slice name);
 const struct locality_group *schema_group_by_id(const struct schema *s,
                                                 uint32_t id);
+/* 0 if the families and the group of transactions (row/hidden.h) are all there
+ * as they must be, or none of them; else ERR_INVALID: their names are kept for
+ * them. */
+MUST_CHECK int schema_check_hidden(const struct schema *s, struct err *err);
 /* The message for a family that is not there: lists those that are. Returns
  * ERR_NOTFOUND. */
 int schema_no_family(const struct schema *s,

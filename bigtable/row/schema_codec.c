@@ -15,6 +15,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/row/gc_rule.h"
+#include "bigtable/row/hidden.h"
 #include "bigtable/row/schema.h"
 
 /* Written with the lowest version that has what it says. */
@@ -158,6 +159,8 @@ static void decode_families(struct cursor *c, struct schema *s)
     while (s->family_count < count && !c->bad) {
         struct family *f = &s->families[s->family_count++];
         read_name(c, f->name);
+        f->hidden = hidden_is_name(slice_str(f->name));
+        s->hidden_count += f->hidden;
         f->id = (family_id)read_number(c, UINT16_MAX);
         f->group = (uint32_t)read_number(c, UINT32_MAX);
         gc_rule_decode(c, &f->gc);

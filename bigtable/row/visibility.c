@@ -10,6 +10,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/row/gc_rule.h"
+#include "bigtable/row/hidden.h"
 
 #define TRAILER_BYTES     ((size_t)8)
 #define TIME_BYTES        ((size_t)8)
@@ -71,10 +72,10 @@ static bool visibility_enter(struct visibility *v, struct slice key)
     v->has_column = f[2] == 1;
     if (!same_row)
         v->row_deleted = 0;
-    if (!same_row || family != v->family)
-        v->family_deleted = v->row_deleted;
     if (!v->rules || family != v->family)
         v->rules = schema_family_by_id(v->schema, family);
+    if (!same_row || family != v->family)
+        v->family_deleted = v->rules && v->rules->hidden ? 0 : v->row_deleted;
     v->family = family;
     buf_clear(&v->prefix);
     memcpy(buf_reserve(&v->prefix, column), key.data, column);
@@ -147,17 +148,29 @@ in_deleted_range(const struct visibility *v, int64_t time_us, uint64_t sequence)
     return false;
 }
 
+/* Cells above the one at hand, for the rule of the family. In a table with
+ * transactions a cell that was overwritten within HIDDEN_KEEP_US counts as the
+ * newest, since a snapshot may still need it. Times only fall in a column, so
+ * the rule stays monotone. */
+static uint64_t visibility_newer(const struct visibility *v)
+{
+    if (LIKELY(v->schema->hidden_count == 0) || v->rules->hidden)
+        return v->newer;
+    return v->newer && v->newer_us > v->now_us - HIDDEN_KEEP_US ? 0 : v->newer;
+}
+
 static enum fate
 feed_put(struct visibility *v, int64_t time_us, uint64_t sequence)
 {
     if (v->range_count && in_deleted_range(v, time_us, sequence))
         return FATE_HIDDEN;
     if (v->rules->gc && !v->collecting)
-        v->collecting =
-            gc_rule_collects(v->rules->gc, v->newer, time_us, v->now_us);
+        v->collecting = gc_rule_collects(v->rules->gc, visibility_newer(v),
+                                         time_us, v->now_us);
     if (v->collecting)
         return FATE_COLLECTED;
     v->newer++;
+    v->newer_us = time_us;
     return FATE_SHOWN;
 }
 

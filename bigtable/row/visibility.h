@@ -5,7 +5,7 @@
  * and nothing else: a cell put later with an earlier timestamp is seen. Of
  * several entries of one column and timestamp the newest counts. Cells that the
  * family's GC rule collects are not shown, whether or not they are still
- * stored.
+ * stored. Families of transactions (hidden.h) outlive a deletion of the row.
  *
  * Readers and compactions share it, which is what makes them agree. One that
  * sees but some of the tables counts versions as well: what it does not see can
@@ -66,8 +66,9 @@ struct visibility {
     bool has_time; /* An entry of the column had time `time_us`: it wins
                       over all that follow with the same. */
     int64_t time_us;
-    uint64_t newer;  /* Shown cells of the column so far. */
-    bool collecting; /* The rule collected one of the column already. */
+    uint64_t newer;   /* Shown cells of the column so far, */
+    int64_t newer_us; /* and the time of the last of them. */
+    bool collecting;  /* The rule collected one of the column already. */
 };
 
 /* @schema is borrowed until close. */

@@ -11,6 +11,7 @@
 #include "bigtable/log/write_log.h"
 #include "bigtable/read/gc_filter.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/row/hidden.h"
 #include "bigtable/store/manifest.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/done_changes.h"
@@ -183,6 +184,7 @@ static int open_group(struct tablet *t,
     PRE(index < GROUP_COUNT_MAX);
     g->tablet = t;
     g->id = group->id;
+    g->hidden = slice_eq_str(slice_str(HIDDEN_GROUP), group->name);
     g->memtable_bytes = group->options.memtable_bytes;
     rc = lsm_open(&opts, from ? from->files : NULL, from ? from->file_count : 0,
                   &g->lsm, err);

@@ -53,6 +53,7 @@ struct tablet_file {
 struct tablet_group {
     struct tablet *tablet; /* That it belongs to. */
     uint32_t id;           /* Of the schema's group. */
+    bool hidden; /* That of transactions: a deletion of the row spares it. */
     struct lsm *lsm;
     uint64_t memtable_bytes;        /* Freeze at this size. */
     atomic_ullong flushed_sequence; /* At or below: in tables of `lsm`. */

@@ -61,7 +61,7 @@ int alter_schema(struct schema *schema,
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = make_change(schema, &changes[i], err);
-    return rc;
+    return rc ? rc : schema_check_hidden(schema, err);
 }
 
 static int apply_next(struct codec_reader *r, struct schema *s, struct err *err)
@@ -98,5 +98,5 @@ int alter_apply(struct slice in, struct schema *schema, struct err *err)
         rc = apply_next(&r, schema, err);
     if (rc == 0 && !codec_done(&r))
         rc = err_set(err, ERR_CORRUPT, "malformed changes of a table");
-    return rc;
+    return rc ? rc : schema_check_hidden(schema, err);
 }

@@ -1,5 +1,6 @@
 /* Entries into memtables: from an operation of a mutation to a key and a value
- * in the memtable of its group. A deletion of the row goes to every group.
+ * in the memtable of its group. A deletion of the row goes to every
+ * group but that of transactions, whose locks outlive it.
  * Entries that a group has in tables already are left out, by their numbers:
  * then a replay of the log may begin before what is needed.
  */
@@ -56,9 +57,12 @@ uint64_t write_insert_op(struct skip_batch *batch,
         first = 0;
         end = atomic_load(&t->group_count);
     }
-    for (size_t i = first; i < end; i++)
+    for (size_t i = first; i < end; i++) {
+        if (op->kind == MUTATION_DELETE_ROW && t->groups[i]->hidden)
+            continue;
         grown += insert_entry(t->groups[i], batch, buf_slice(bytes), value,
                               sequence);
+    }
     return grown;
 }
 
