@@ -212,6 +212,21 @@ QUARRY_EXPORT MUST_CHECK int quarry_flush(struct quarry *q, struct err *err);
 QUARRY_EXPORT MUST_CHECK int quarry_pin(struct quarry *q, struct err *err);
 QUARRY_EXPORT void quarry_unpin(struct quarry *q);
 
+/* *@first and the @count - 1 numbers after it (at least one, at most
+ * QUARRY_TIMESTAMPS_MAX) are above all that anybody was given before this call,
+ * in this store or cluster, over restarts and failures of its servers. They are
+ * about µs since 1970. Errors: as of any call; ERR_DENIED: opened to read. */
+#define QUARRY_TIMESTAMPS_MAX 65536
+QUARRY_EXPORT MUST_CHECK int quarry_timestamps(struct quarry *q,
+                                               uint32_t count,
+                                               int64_t *first,
+                                               struct err *err);
+/* Is it a directory, whose log is one: what was written before something that
+ * is synced is synced with it? */
+QUARRY_EXPORT bool quarry_is_directory(const struct quarry *q);
+/* The world whose clock calls of @q use; borrowed. */
+QUARRY_EXPORT struct world *quarry_world(struct quarry *q);
+
 /* A counter of the store's work since it was opened, or of its contents. */
 struct quarry_counter {
     const char *name; /* "scan_cache_hits"; lives for ever, as does `about`. */
@@ -283,6 +298,12 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_open(struct quarry *q,
                                                struct quarry_table **out,
                                                struct err *err);
 QUARRY_EXPORT void quarry_table_close(struct quarry_table *t);
+/* Its name; borrowed from the handle. */
+QUARRY_EXPORT const char *quarry_table_name(const struct quarry_table *t);
+/* Has it a family of that name? ERR_NOTFOUND lists those there are. */
+QUARRY_EXPORT MUST_CHECK int quarry_table_check_family(struct quarry_table *t,
+                                                       const char *family,
+                                                       struct err *err);
 
 struct quarry_family_info {
     const char *name; /* Borrowed from the info. */
@@ -320,6 +341,7 @@ struct quarry_table_info {
     size_t group_count;
     struct quarry_tablet_info *tablets;
     size_t tablet_count;
+    bool transactions; /* It takes part in them: quarry_txn.h. */
 };
 
 /* Owned: quarry_table_info_free(). */

@@ -25,7 +25,7 @@ endif()
 foreach(header
         base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
         bigtable/client/bulk_load.h bigtable/quarry.h
-        bigtable/quarry_access.h
+        bigtable/quarry_access.h bigtable/quarry_txn.h
         bigtable/row/alteration.h bigtable/row/cells.h
         bigtable/row/explain_counts.h
         bigtable/row/quota.h bigtable/row/row_request.h
@@ -38,6 +38,7 @@ endforeach()
 foreach(door quarry.h:bigtable/quarry.h
              bulk_load.h:bigtable/client/bulk_load.h
              quarry_access.h:bigtable/quarry_access.h
+             quarry_txn.h:bigtable/quarry_txn.h
              mapreduce.h:mapreduce/mapreduce.h)
     string(REPLACE ":" ";" pair ${door})
     list(GET pair 0 name)

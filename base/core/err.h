@@ -42,7 +42,11 @@ extern "C" {
     X(CLOSED, -16, "closed")                                                   \
     X(ABORTED, -17, "aborted")                                                 \
     /* The change may or may not be there after the next open. */              \
-    X(UNKNOWN_OUTCOME, -18, "outcome unknown")
+    X(UNKNOWN_OUTCOME, -18, "outcome unknown")                                 \
+    /* Another transaction was faster: begin again. */                         \
+    X(CONFLICT, -19, "conflict")                                               \
+    /* A transaction is older than what the table keeps: begin again. */       \
+    X(TOO_OLD, -20, "too old")
 
 enum err_code {
     ERR_OK = 0,

@@ -14,6 +14,7 @@
 
 struct async_pool;
 struct key_loan;
+struct local_oracle;
 struct load_list;
 struct load_ticket;
 struct fs;
@@ -29,9 +30,10 @@ struct quarry {
     const struct target_ops *ops;
     struct world *world;
     bool owns_world;
-    struct store *store;      /* Of a directory; otherwise NULL. */
-    struct cluster *cluster;  /* Of a cluster; otherwise NULL. */
-    struct async_pool *async; /* Its tasks start with the first calls. */
+    struct store *store;         /* Of a directory; otherwise NULL. */
+    struct local_oracle *oracle; /* Likewise. */
+    struct cluster *cluster;     /* Of a cluster; otherwise NULL. */
+    struct async_pool *async;    /* Its tasks start with the first calls. */
     bool is_view; /* Of quarry_as(): all but `cluster` is the original's. */
 };
 

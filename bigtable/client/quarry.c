@@ -13,6 +13,7 @@
 #include "bigtable/client/client.h"
 #include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/embedded/embedded.h"
+#include "bigtable/client/table_info.h"
 #include "bigtable/quarry_access.h"
 #include "bigtable/row/schema.h"
 
@@ -119,6 +120,25 @@ void quarry_drain(struct quarry *q)
     async_pool_drain(q->async);
 }
 
+int quarry_timestamps(struct quarry *q,
+                      uint32_t count,
+                      int64_t *first,
+                      struct err *err)
+{
+    PRE(count > 0 && count <= QUARRY_TIMESTAMPS_MAX);
+    return q->ops->timestamps(q, count, first, err);
+}
+
+bool quarry_is_directory(const struct quarry *q)
+{
+    return q->store != NULL;
+}
+
+struct world *quarry_world(struct quarry *q)
+{
+    return q->world;
+}
+
 size_t quarry_counters(struct quarry *q,
                        struct quarry_counter out[QUARRY_COUNTERS_MAX])
 {
@@ -142,7 +162,7 @@ static int build_schema(struct schema *s,
                 : schema_add_group(s, groups[i].name, groups[i].options, err);
     for (size_t i = 0; i < family_count && rc == 0; i++)
         rc = schema_add_family(s, families[i].name, families[i].options, err);
-    return rc;
+    return rc ? rc : schema_check_hidden(s, err);
 }
 
 int quarry_table_create(struct quarry *q,
@@ -213,13 +233,29 @@ void quarry_table_close(struct quarry_table *t)
     mem_free(t);
 }
 
+const char *quarry_table_name(const struct quarry_table *t)
+{
+    return t->ops->table_name(t);
+}
+
+int quarry_table_check_family(struct quarry_table *t,
+                              const char *family,
+                              struct err *err)
+{
+    return t->ops->table_check_family(t, family, err);
+}
+
 int quarry_table_describe(struct quarry *q,
                           const char *name,
                           struct quarry_table_info **out,
                           struct err *err)
 {
+    int rc;
     *out = NULL;
-    return q->ops->table_describe(q, name, out, err);
+    rc = q->ops->table_describe(q, name, out, err);
+    if (rc == 0)
+        table_info_hide(*out);
+    return rc;
 }
 
 int quarry_table_split(struct quarry *q,

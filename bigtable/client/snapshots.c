@@ -135,6 +135,7 @@ static int client_snapshots_describe(const char *name,
     o->info.tablets = t;
     o->info.tablet_count = r->tablet_count;
     *out = &o->info;
+    table_info_hide(*out);
     return 0;
 }
 

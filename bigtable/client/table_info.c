@@ -7,6 +7,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/row/gc_rule.h"
+#include "bigtable/row/hidden.h"
 #include "bigtable/row/schema.h"
 
 static char *take_text(struct arena *a, struct buf *text)
@@ -56,6 +57,22 @@ struct owned_info *table_info_new(const char *name, const struct schema *s)
     describe_families(o, s);
     describe_groups(o, s);
     return o;
+}
+
+void table_info_hide(struct quarry_table_info *info)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->family_count; i++)
+        if (!hidden_is_name(slice_str(info->families[i].name)))
+            info->families[n++] = info->families[i];
+    info->transactions = n < info->family_count;
+    info->family_count = n;
+    n = 0;
+    for (size_t i = 0; i < info->group_count; i++)
+        if (!info->transactions ||
+            !slice_eq_str(slice_str(HIDDEN_GROUP), info->groups[i].name))
+            info->groups[n++] = info->groups[i];
+    info->group_count = n;
 }
 
 void quarry_table_info_free(struct quarry_table_info *info)

@@ -19,4 +19,8 @@ struct owned_info {
  * quarry_table_info_free(&info->info). */
 struct owned_info *table_info_new(const char *name, const struct schema *s);
 
+/* Take out the families and the group of transactions, and note instead that
+ * the table has them. */
+void table_info_hide(struct quarry_table_info *info);
+
 #endif /* BIGTABLE_CLIENT_TABLE_INFO_H */

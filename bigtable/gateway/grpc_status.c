@@ -44,6 +44,8 @@ enum grpc_code grpc_code_of(int rc)
     case ERR_EXHAUSTED:
     case ERR_FULL:
     case ERR_NOMEM: return GRPC_RESOURCE_EXHAUSTED;
+    case ERR_CONFLICT:
+    case ERR_TOO_OLD:
     case ERR_ABORTED: return GRPC_ABORTED;
     case ERR_UNSUPPORTED: return GRPC_UNIMPLEMENTED;
     case ERR_UNAVAILABLE:

@@ -106,6 +106,8 @@ ALLOWED = {
         "bigtable/wire/tablet_files.h", "bigtable/store/"],
     "bigtable/quarry": ["base/core/", "bigtable/row/", "bigtable/quarry.h"],
     "bigtable/wire": ["base/", "bigtable/row/", "bigtable/wire/"],
+    "bigtable/txn": ["base/", "bigtable/row/", "bigtable/quarry.h",
+                     "bigtable/quarry_txn.h", "bigtable/txn/"],
     # Processes meet on the wire: none of these includes another.
     "bigtable/client": ENGINE + [
         "base/", "chubby-lite/chubby.h", "gfs-lite/fs.h", "gfs-lite/gfs.h",

@@ -197,6 +197,11 @@ int cluster_table_new(struct cluster *c,
     return rc;
 }
 
+const char *cluster_table_name(const struct quarry_table *t)
+{
+    return t->remote->name;
+}
+
 struct opening {
     struct quarry_table *table;
     const char *name;
@@ -267,6 +272,29 @@ void cluster_table_release(struct quarry_table *t)
     if (cluster_do(t->quarry->cluster, "table close", CLUSTER_NO_TIMEOUT,
                    release_on_loop, t->remote, NULL))
         PANIC("releasing does not fail");
+}
+
+struct family_check {
+    struct cluster_table *table;
+    const char *family;
+};
+
+static int check_on_loop(void *arg, struct err *err)
+{
+    struct family_check *c = arg;
+    int rc = cluster_table_refresh(c->table, err);
+    if (rc == 0 && !schema_family(c->table->schema, slice_str(c->family)))
+        rc = schema_no_family(c->table->schema, slice_str(c->family), err);
+    return rc;
+}
+
+int cluster_table_check_family(struct quarry_table *t,
+                               const char *family,
+                               struct err *err)
+{
+    struct family_check c = {t->remote, family};
+    return cluster_do(t->quarry->cluster, "table family", 0, check_on_loop, &c,
+                      err);
 }
 
 /* --- listing ------------------------------------------------------------- */

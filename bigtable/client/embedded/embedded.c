@@ -29,6 +29,7 @@ void embedded_target_close(struct quarry *q)
     if (q->is_view)
         return;
     async_pool_free(q->async);
+    local_oracle_close(q);
     store_close(q->store);
 }
 
@@ -76,6 +77,7 @@ int embedded_target_open(struct quarry *q,
     struct master_keys *keys = master_keys_ref(opts->master_keys);
     int rc = 0;
     q->ops = &embedded_ops;
+    q->oracle = local_oracle_new();
     if (!keys)
         rc = master_keys_read(q->world, &source, &keys, err);
     store.master_keys = keys;

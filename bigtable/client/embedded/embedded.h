@@ -14,6 +14,11 @@ MUST_CHECK int embedded_target_open(struct quarry *q,
                                     const struct quarry_options *opts,
                                     struct err *err);
 
+/* The source of timestamps: embedded_timestamps.c. */
+struct local_oracle *local_oracle_new(void);
+/* Before the store is closed; also after an open that failed. */
+void local_oracle_close(struct quarry *q);
+
 /* A read whose options have been parsed and copied: it may outlive them. */
 struct prepared_read {
     struct quarry_table *table;   /* Borrowed. */

@@ -97,6 +97,25 @@ void embedded_table_release(struct quarry_table *t)
     table_part_unref(t->table);
 }
 
+const char *embedded_table_name(const struct quarry_table *t)
+{
+    return t->table->name;
+}
+
+int embedded_table_check_family(struct quarry_table *t,
+                                const char *family,
+                                struct err *err)
+{
+    struct table_part_view *v = table_part_get_view(t->table);
+    int rc = 0;
+    if (!v)
+        return table_part_gone(t->table, err);
+    if (!schema_family(v->schema, slice_str(family)))
+        rc = schema_no_family(v->schema, slice_str(family), err);
+    table_part_view_unref(v);
+    return rc;
+}
+
 /* --- maintaining --------------------------------------------------------- */
 
 int embedded_table_split(struct quarry *q,

@@ -65,6 +65,10 @@ int py_errors_init(PyObject *module)
         {ERR_ABORTED, "AbortedError", NULL, "It was given up."},
         {ERR_UNKNOWN_OUTCOME, "UnknownOutcomeError", NULL,
          "The change is not visible now, and may be after the next open."},
+        {ERR_CONFLICT, "ConflictError", NULL,
+         "Another transaction was faster: begin again."},
+        {ERR_TOO_OLD, "TooOldError", NULL,
+         "The transaction is older than what the table keeps."},
     };
     error_base = PyErr_NewExceptionWithDoc(
         "quarry.Error", "A call of Quarry failed. `code` names the kind.", NULL,

@@ -1,0 +1,164 @@
+/* Prewriting: each row is locked, with what is to be written to it in the lock,
+ * so that users' families hold committed cells alone. The primary comes first
+ * (INV-1 of txn.h). A row that is locked by another or was committed to since
+ * the start is a conflict; a lock that was left behind is resolved.
+ */
+#include "base/core/panic.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/txn/txn.h"
+
+struct txn_lock txn_lock_of(const struct quarry_txn *t,
+                            const struct txn_row *primary,
+                            const struct txn_row *row)
+{
+    /* Timestamps are about µs: the lease begins now. */
+    int64_t now = t->start + (int64_t)txn_age_us(t);
+    PRE(row->writes);
+    return (struct txn_lock){
+        .start = t->start,
+        .min_commit = t->start + 1,
+        .expiry = now + (int64_t)t->opts.lease_us,
+        .table = slice_str(quarry_table_name(primary->table)),
+        .row = buf_slice(&primary->key),
+        .op_count = row->writes->count,
+        .ops = buf_slice(&row->writes->ops),
+    };
+}
+
+static int
+txn_conflict(const struct txn_row *row, const char *why, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    txn_say_row(&text, row->table, buf_slice(&row->key));
+    err_set(err, ERR_CONFLICT, "%s %s", buf_cstr(&text), why);
+    buf_close(&text);
+    return ERR_CONFLICT;
+}
+
+/* The row could not be locked: a conflict, or a lock to be resolved first. */
+static int look_why(struct quarry_txn *t, struct txn_row *row, struct err *err)
+{
+    struct quarry_row *owner = NULL;
+    enum txn_fate fate;
+    struct txn_state state;
+    int rc = txn_read_state(row->table, buf_slice(&row->key), 0, &owner, &state,
+                            err);
+    if (rc)
+        return rc;
+    if (state.last_commit >= t->start) {
+        rc = txn_conflict(row, "was committed to since the transaction began",
+                          err);
+    } else if (state.locked && state.lock.start == t->start) {
+        row->locked = true;
+    } else if (state.locked) {
+        rc = txn_resolve(t->quarry, row->table, buf_slice(&row->key),
+                         &state.lock, 0, &fate, err);
+        if (rc == 0 && fate == TXN_ALIVE)
+            rc = txn_conflict(row, "is being committed to by another", err);
+    }
+    quarry_row_free(owner);
+    return rc;
+}
+
+static int lock_row(struct quarry_txn *t,
+                    const struct txn_row *primary,
+                    struct txn_row *row,
+                    struct err *err)
+{
+    const struct quarry_write_options w = txn_durability(t->quarry, true);
+    struct quarry_filter *f = txn_filter_conflict(t->start);
+    struct quarry_mutation *m = quarry_mutation_new(buf_slice(&row->key));
+    bool refused = true;
+    int rc = txn_check(t, err);
+    while (rc == 0 && !row->locked && refused) {
+        struct txn_lock lock = txn_lock_of(t, primary, row);
+        quarry_mutation_reset(m, buf_slice(&row->key));
+        txn_put_lock(m, &lock);
+        rc = quarry_check_and_mutate(row->table, buf_slice(&row->key), f, NULL,
+                                     m, &w, &refused, err);
+        if (rc == 0 && refused)
+            rc = look_why(t, row, err);
+        if (rc == 0)
+            rc = txn_check(t, err);
+    }
+    row->locked |= !refused;
+    quarry_mutation_free(m);
+    quarry_filter_free(f);
+    return rc;
+}
+
+/* Let the primary's lock live on, where many rows take long. */
+static int renew_lease(struct quarry_txn *t,
+                       const struct txn_row *primary,
+                       uint64_t *renewed_us,
+                       struct err *err)
+{
+    struct txn_lock lock = txn_lock_of(t, primary, primary);
+    struct quarry_row *owner = NULL;
+    struct quarry_mutation *m;
+    struct txn_state state;
+    bool held = false;
+    int rc = 0;
+    if (txn_age_us(t) - *renewed_us < t->opts.lease_us / 2)
+        return 0;
+    while (rc == 0 && !held) {
+        rc = txn_read_state(primary->table, buf_slice(&primary->key), 0, &owner,
+                            &state, err);
+        if (rc)
+            return rc;
+        if (!state.locked || state.lock.start != t->start) {
+            quarry_row_free(owner);
+            return txn_conflict(primary, "was unlocked: the lease was over",
+                                err);
+        }
+        lock.min_commit = state.lock.min_commit;
+        m = quarry_mutation_new(buf_slice(&primary->key));
+        txn_put_lock(m, &lock);
+        rc = txn_change_held(t->quarry, primary->table, t->start,
+                             lock.min_commit, m, true, &held, err);
+        quarry_row_free(owner);
+    }
+    *renewed_us = txn_age_us(t);
+    return rc;
+}
+
+int txn_prewrite(struct quarry_txn *t,
+                 struct txn_row **written,
+                 size_t count,
+                 struct err *err)
+{
+    uint64_t renewed_us = txn_age_us(t);
+    int rc = 0;
+    PRE(count > 0);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        if (fault_hit(TXN_CRASH)) {
+            t->ended = true;
+            return err_set(err, ERR_UNAVAILABLE, "injected");
+        }
+        INVARIANT(i == 0 || written[0]->locked); /* INV-1 */
+        written[i]->tried = true;
+        rc = lock_row(t, written[0], written[i], err);
+        if (rc == 0)
+            rc = renew_lease(t, written[0], &renewed_us, err);
+    }
+    return rc;
+}
+
+void txn_release(struct quarry_txn *t, struct txn_row **written, size_t count)
+{
+    bool held;
+    for (size_t i = 0; i < count; i++) {
+        struct txn_row *row = written[i];
+        /* Without an answer about the primary, the others are left to the
+         * client that meets them. A row whose answer was lost may be locked as
+         * well. */
+        int rc;
+        if (!row->tried)
+            continue;
+        rc = txn_rollback_row(t->quarry, row->table, buf_slice(&row->key),
+                              t->start, 0, &held, NULL);
+        if (rc && i == 0)
+            return;
+        row->locked = false;
+    }
+}
