@@ -13,6 +13,7 @@
 #include "base/core/text.h"
 #include "base/crypt/master_key.h"
 #include "base/runtime/world.h"
+#include "base/trace/tracer.h"
 #include "bigtable/quarry.h"
 #include "cli/interrupt.h"
 #include "cli/remote_call.h"
@@ -54,6 +55,8 @@ void cli_close(struct cli *cli)
 {
     quarry_close(cli->store);
     master_keys_unref(cli->master_keys);
+    world_set_tracer(cli->world, NULL);
+    tracer_free(cli->tracer);
     world_free(cli->world);
     cli->store = NULL;
     cli->world = NULL;

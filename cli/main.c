@@ -14,10 +14,10 @@
 
 #include "base/core/buf.h"
 #include "base/runtime/descriptors.h"
-#include "base/trace/span.h"
 #include "cli/attempts.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/command_trace.h"
 #include "cli/interrupt.h"
 #include "cli/pager.h"
 #include "cli/remote_call.h"
@@ -295,59 +295,6 @@ run_leading(struct cli *cli, int argc, const char *const *argv, struct err *err)
     return rc;
 }
 
-/* Begin the trace of command @c, if it is one of a cluster. $TRACEPARENT, as
- * other tools set it, is its parent. */
-static bool begin_trace(const struct cli *cli,
-                        const struct command *c,
-                        bool sampled,
-                        struct span *span)
-{
-    struct trace_context caller = {.span_id = 0};
-    const char *variable = remote_variable("TRACEPARENT");
-    struct traceparent p;
-    if (!remote_is_cluster(cli->target) || c == server_commands)
-        return false;
-    if (variable && traceparent_parse(slice_str(variable), &p))
-        caller = (struct trace_context){
-            .trace = p.trace, .span_id = p.span_id, .sampled = p.sampled};
-    caller.sampled |= sampled;
-    span_begin_root(span, cli->world, SPAN_CLIENT, c->name, &caller, 0);
-    return true;
-}
-
-/* Name it to a user who asked for it, or who has to ask the operator. */
-static void end_trace(const struct cli *cli,
-                      bool sampled,
-                      struct span *span,
-                      int rc,
-                      struct err *err)
-{
-    char id[TRACE_ID_TEXT_BYTES];
-    trace_id_print(span->self.trace, id);
-    span_end(span, rc);
-    if (sampled)
-        cli_remark(cli, "trace %s", id);
-    else if ((rc == ERR_DEADLINE || rc == ERR_IO || rc == ERR_CORRUPT ||
-              rc == ERR_UNKNOWN_OUTCOME) &&
-             err->hint[0] == '\0')
-        err_hint(err, "quarry trace %s may say where the time went", id);
-}
-
-static int run_traced(struct cli *cli,
-                      const struct command *c,
-                      const struct args *args,
-                      struct err *err)
-{
-    bool sampled = args_flag(args, "trace");
-    struct span span;
-    int rc;
-    if (!begin_trace(cli, c, sampled, &span))
-        return c->run(cli, args, err);
-    rc = c->run(cli, args, err);
-    end_trace(cli, sampled, &span, rc, err);
-    return rc;
-}
-
 static int run_found(struct cli *cli,
                      const struct command *c,
                      int argc,
@@ -362,7 +309,7 @@ static int run_found(struct cli *cli,
     if (!rc && args_flag(&args, "help"))
         show_command(c);
     else if (!rc)
-        rc = run_traced(cli, c, &args, err);
+        rc = command_run_traced(cli, c, &args, err);
     if (rc == ERR_CORRUPT && err->detail == ERR_DETAIL_TABLE_FILE &&
         !remote_is_cluster(cli->target))
         err_hint(err, "quarry check tells what is damaged; rows before and "

@@ -38,8 +38,11 @@
 #include "cli/settings_text.h"
 #include "cli/span_calls.h"
 #include "cli/stale_sessions.h"
+#include "cli/trace_export.h"
 
 #define HEALTH_US 1000000
+/* For the receiver of spans, when the process ends. */
+#define EXPORT_PATIENCE_US UINT64_C(3000000)
 /* A role that takes longer to stop is worth a line. */
 #define SLOW_STOP_NS UINT64_C(200000000)
 
@@ -61,6 +64,7 @@ struct server_host {
     struct metrics *metrics;
     struct metric_history *history;
     struct tracer *tracer;
+    struct otlp_exporter *exporter; /* NULL: spans stay here. */
     char *name;
     char *address;
     struct running_role roles[SERVER_ROLES_MAX];
@@ -155,6 +159,7 @@ static struct metric_set *server_host_gather(struct server_host *h)
     process_metrics_gather(out);
     metrics_gather(h->metrics, out);
     tracer_gather(h->tracer, out);
+    otlp_exporter_gather(h->exporter, out);
     rpc_server_gather(h->server, out);
     if (h->listener)
         rpc_listener_gather(h->listener, out);
@@ -621,6 +626,23 @@ static void let_act(struct server_host *h)
     rpc_server_let_act(h->server, cluster_roles_may_act, h->cluster);
 }
 
+/* Of a sampler that the environment names, the settings come first. */
+static int open_exporter(struct server_host *h, struct err *err)
+{
+    const struct server_settings *s = h->settings;
+    struct trace_export_options o = {.url = s->trace_export,
+                                     .headers_file = s->trace_export_headers,
+                                     .authority = s->trace_export_authority,
+                                     .cluster = s->cluster,
+                                     .node = *s->name ? s->name : s->listen};
+    struct otlp_sampler sampler;
+    int rc = trace_export_open(h->env.world, h->tracer, &o, &h->exporter,
+                               &sampler, err);
+    if (rc == 0 && sampler.is_set && !s->says_sample)
+        tracer_set_ratio(h->tracer, sampler.ratio);
+    return rc;
+}
+
 int server_host_open(struct world *w,
                      const struct server_settings *s,
                      void (*failed)(void *ctx),
@@ -646,6 +668,8 @@ int server_host_open(struct world *w,
     world_set_tracer(w, h->tracer);
     fill_env(h, w);
     add_methods(h);
+    if (rc == 0)
+        rc = open_exporter(h, err);
     if (rc == 0) {
         let_act(h);
         rc = open_all(h, err);
@@ -768,6 +792,7 @@ void server_host_close(struct server_host *h)
     rpc_server_free(h->server);
     cluster_roles_free(h->cluster);
     world_set_tracer(h->env.world, NULL);
+    otlp_exporter_close(h->exporter, EXPORT_PATIENCE_US);
     tracer_free(h->tracer);
     metric_history_free(h->history);
     metrics_free(h->metrics);

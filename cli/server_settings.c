@@ -203,6 +203,7 @@ static int read_traces(struct server_settings *s,
 {
     s->traces = (struct trace_settings){.one_in = TRACE_ONE_IN_DEFAULT,
                                         .slow_us = TRACE_SLOW_US_DEFAULT};
+    s->says_sample = *sample != '\0';
     if (*sample && text_parse_u64(slice_str(sample), &s->traces.one_in, NULL))
         return err_set(err, ERR_INVALID,
                        "trace-sample \"%s\": one trace in this number; "
@@ -266,6 +267,11 @@ static const struct {
     {"bigtable-api", offsetof(struct server_settings, bigtable_api), ""},
     {"console", offsetof(struct server_settings, console), ""},
     {"console-tokens", offsetof(struct server_settings, console_tokens), ""},
+    {"trace-export", offsetof(struct server_settings, trace_export), ""},
+    {"trace-export-headers",
+     offsetof(struct server_settings, trace_export_headers), ""},
+    {"trace-export-authority",
+     offsetof(struct server_settings, trace_export_authority), ""},
     {"api-certificate", offsetof(struct server_settings, api_certificate), ""},
     {"api-certificate-key",
      offsetof(struct server_settings, api_certificate_key), ""},

@@ -59,6 +59,10 @@ struct server_settings {
     char *console_names; /* Names it may be called by, with commas. */
     char *log_levels;    /* "info,rpc=debug". Owned. */
     struct trace_settings traces;
+    bool says_sample;           /* `trace-sample` is set. */
+    char *trace_export;         /* A URL; "": as the environment says. */
+    char *trace_export_headers; /* Paths; "": none. */
+    char *trace_export_authority;
     enum log_format log_format;
 };
 

@@ -124,7 +124,7 @@ static uint64_t begin_trace(struct trace_context *c, struct world *w)
     c->trace.high =
         t ? tracer_draw(t, TRACE_LIMIT_NONE, &limit) : world_random(w);
     c->trace.low = hash_mix(c->trace.high) | 1;
-    c->sampled = t && tracer_samples(t, c->trace);
+    c->sampled = c->sampled || (t && tracer_samples(t, c->trace));
     return t ? hash_mix(c->trace.low) | 1 : 0;
 }
 

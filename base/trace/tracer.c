@@ -55,6 +55,8 @@ struct tracer {
     struct kept_span *newest;
     size_t bytes;
     size_t bytes_max;
+    tracer_sink sink; /* NULL: none. */
+    void *sink_ctx;
     struct metric_counter kept;
     struct metric_counter evicted;
     struct metric_counter left_out;
@@ -140,6 +142,15 @@ void tracer_set(struct tracer *t, const struct trace_settings *s)
                                            : UINT64_MAX);
 }
 
+void tracer_set_ratio(struct tracer *t, double ratio)
+{
+    bool all = ratio >= 1;
+    PRE(ratio >= 0);
+    store_setting(&t->one_in, ratio > 0 ? (uint64_t)(1 / ratio + 0.5) : 0);
+    store_setting(&t->sampled_max,
+                  all ? UINT64_MAX : (uint64_t)(ratio * (double)UINT64_MAX));
+}
+
 struct trace_settings tracer_settings(const struct tracer *t)
 {
     return (struct trace_settings){
@@ -192,6 +203,8 @@ static void keep_one(struct tracer *t, struct slice bytes)
     t->newest = k;
     t->bytes += kept_bytes(k);
     INVARIANT(t->bytes <= t->bytes_max); /* INV-1 */
+    if (t->sink)
+        t->sink(t->sink_ctx, bytes);
     mutex_unlock(&t->mutex);
 }
 
@@ -207,6 +220,14 @@ void tracer_keep(struct tracer *t, struct slice bytes, unsigned count)
     }
     PRE(rest.len == 0);
     metric_add(&t->kept, count);
+}
+
+void tracer_set_sink(struct tracer *t, tracer_sink take, void *ctx)
+{
+    mutex_lock(&t->mutex);
+    t->sink = take;
+    t->sink_ctx = ctx;
+    mutex_unlock(&t->mutex);
 }
 
 void tracer_count_left_out(struct tracer *t, unsigned count)

@@ -49,6 +49,8 @@ void world_set_tracer(struct world *w, struct tracer *t);
 struct world *tracer_world(const struct tracer *t);
 
 void tracer_set(struct tracer *t, const struct trace_settings *s);
+/* Sample this part of the traces that begin here: 0 to 1. */
+void tracer_set_ratio(struct tracer *t, double ratio);
 struct trace_settings tracer_settings(const struct tracer *t);
 
 /* Kinds of spans with a limit each: those that take as long are kept. The rule
@@ -73,6 +75,10 @@ bool tracer_samples(const struct tracer *t, struct trace_id id);
 
 /* Keep spans, encoded (span_record.h): @count of them in @bytes. */
 void tracer_keep(struct tracer *t, struct slice bytes, unsigned count);
+/* Give each span that is kept, encoded, to @take(@ctx) as well; it must not
+ * wait, nor trace. NULL: no longer; nobody is in it then. Any thread. */
+typedef void (*tracer_sink)(void *ctx, struct slice span);
+void tracer_set_sink(struct tracer *t, tracer_sink take, void *ctx);
 /* Spans that were left out of slow calls with very many parts. */
 void tracer_count_left_out(struct tracer *t, unsigned count);
 

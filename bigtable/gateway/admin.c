@@ -3,7 +3,7 @@
  */
 #include "bigtable/gateway/admin.h"
 
-#include "bigtable/gateway/pb.h"
+#include "base/core/pb.h"
 
 /* --- names --------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_filter.h"
@@ -22,7 +23,6 @@
 #include "bigtable/gateway/backup_order.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/message_fields.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
 

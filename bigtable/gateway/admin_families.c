@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/table_message.h"
 #include "bigtable/gateway/type_message.h"

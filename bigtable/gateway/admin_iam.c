@@ -3,9 +3,9 @@
  * controlled by the store's own rights (quarry acl) and by the gateway's
  * authentication.
  */
+#include "base/core/pb.h"
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/resource_registry.h"
 
 /* The real service sends this for a resource without a policy, and clients

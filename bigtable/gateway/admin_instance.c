@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/admin_resource.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/gateway.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
 #include "bigtable/gateway/workers.h"

@@ -7,10 +7,10 @@
  */
 #include <inttypes.h>
 
+#include "base/core/pb.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/resource_registry.h"
 
 #define TYPE_PREFIX "type.googleapis.com/google.bigtable.admin.v2."

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/admin_resource.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/app_profile.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/resource_registry.h"
 
 #define DEFAULT_ID APP_PROFILE_DEFAULT

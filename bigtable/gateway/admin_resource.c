@@ -7,8 +7,8 @@
 #include <inttypes.h>
 
 #include "base/core/hash.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/resource_registry.h"
 
 /* The handlers below serve all kinds, because their requests and messages agree

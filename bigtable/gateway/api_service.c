@@ -3,9 +3,9 @@
  */
 #include "bigtable/gateway/api_service.h"
 
+#include "base/core/pb.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/workers.h"
 
 #define US_PER_S INT64_C(1000000)

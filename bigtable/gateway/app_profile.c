@@ -10,11 +10,11 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/admin_resource.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 
 /* Entries of the cache; a deployment uses a few profiles at once. */
 #define ENTRY_COUNT 64

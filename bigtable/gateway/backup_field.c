@@ -5,8 +5,8 @@
 
 #include "base/core/macros.h"
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 
 #define US_PER_S INT64_C(1000000)
 

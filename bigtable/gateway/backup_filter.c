@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "base/core/text.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_field.h"
-#include "bigtable/gateway/pb.h"
 
 #define DEPTH_MAX 16
 

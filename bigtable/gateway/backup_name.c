@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "base/core/pb.h"
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 
 #define ID_BYTES_MAX 50
 

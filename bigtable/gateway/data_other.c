@@ -3,10 +3,10 @@
  * between samples in parallel reads from all servers, in parts of similar size.
  */
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
-#include "bigtable/gateway/pb.h"
 
 /* Bytes between two samples, and the most samples of a table. */
 #define SAMPLE_BYTES (UINT64_C(64) << 20)

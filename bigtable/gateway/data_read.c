@@ -5,12 +5,12 @@
  * calls.
  */
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_rows.h"
 #include "bigtable/gateway/reverse.h"

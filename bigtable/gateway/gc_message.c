@@ -4,8 +4,8 @@
 #include "bigtable/gateway/gc_message.h"
 
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/row/gc_rule.h"
 
 #define US_PER_SECOND UINT64_C(1000000)

@@ -121,7 +121,7 @@ def write_header(api, out):
     out.write("/* Made by generate_api.py from protos/. */\n"
               "#ifndef BIGTABLE_GATEWAY_API_FIELDS_H\n"
               "#define BIGTABLE_GATEWAY_API_FIELDS_H\n\n"
-              '#include "bigtable/gateway/pb.h"\n\nenum {\n')
+              '#include "base/core/pb.h"\n\nenum {\n')
     for name, number in sorted(api.constants.items()):
         out.write("    PB_%s = %d,\n" % (name, number))
     out.write("};\n\n")

@@ -2,11 +2,11 @@
  * the gateway's address, and never see a caller who is not authenticated; so
  * the gateway notes refusals with the caller's own address.
  */
+#include "base/core/pb.h"
 #include "base/runtime/audit.h"
 #include "base/runtime/stream.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/grpc_connection.h"
-#include "bigtable/gateway/pb.h"
 
 /* The resource that the call is about: requests of the API name it in their
  * first field. */

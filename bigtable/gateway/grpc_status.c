@@ -5,8 +5,8 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 
 const char *grpc_code_name(enum grpc_code code)
 {

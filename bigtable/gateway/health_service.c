@@ -2,10 +2,10 @@
  * authenticated. All services are up while the process is: a watch reports a
  * change only by ending with the server.
  */
+#include "base/core/pb.h"
 #include "base/runtime/fiber.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
-#include "bigtable/gateway/pb.h"
 
 /* Is @name a service here, or "", the whole server? */
 static bool is_served(struct slice name)

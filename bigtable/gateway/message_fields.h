@@ -14,8 +14,8 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "base/core/pb.h"
 #include "base/core/slice.h"
-#include "bigtable/gateway/pb.h"
 
 /* The treatment of a field that a client sends. */
 enum message_field_rule {

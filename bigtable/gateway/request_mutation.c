@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/row/mutation.h"
 
 /* Timestamps are in µs, but only whole milliseconds are allowed. */

@@ -3,9 +3,9 @@
  */
 #include "bigtable/gateway/request_row.h"
 
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
 
 const struct request_row_fields request_row_write = {

@@ -6,8 +6,8 @@
 #include "bigtable/gateway/request_rows.h"
 
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 
 /* Elements that an array begins with. */
 #define FIRST_COUNT 4

@@ -9,8 +9,8 @@
 #include "bigtable/gateway/row_chunks.h"
 
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 
 /* Tags: number and wire type. */
 enum chunk_tag {

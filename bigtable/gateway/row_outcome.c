@@ -5,8 +5,8 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 
 /* The store's client has already retried for as long as a call may take. */
 #define RETRY_UNAVAILABLE_US UINT64_C(1000000)

@@ -1,8 +1,8 @@
 /* A table's extras in the registry: the fields of the message Table for which
  * the store has no place (table_message.h).
  */
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
 

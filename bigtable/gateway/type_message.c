@@ -4,8 +4,8 @@
  */
 #include "bigtable/gateway/type_message.h"
 
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
-#include "bigtable/gateway/pb.h"
 
 /* Levels of types within types. */
 #define DEPTH_MAX 8

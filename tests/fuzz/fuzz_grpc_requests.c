@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
+#include "base/core/pb.h"
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
 #include "bigtable/gateway/gateway.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/quarry.h"
 #include "tests/lib/grpc_client.h"
 

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #include "base/core/buf.h"
-#include "bigtable/gateway/pb.h"
+#include "base/core/pb.h"
 #include "tests/lib/check_main.h"
 
 struct read_rows_checker {

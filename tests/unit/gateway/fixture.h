@@ -5,13 +5,13 @@
 #ifndef TESTS_UNIT_GATEWAY_FIXTURE_H
 #define TESTS_UNIT_GATEWAY_FIXTURE_H
 
+#include "base/core/pb.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/grpc_status.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/quarry.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/grpc_client.h"

@@ -1,8 +1,8 @@
 /* Filters of backups, as the API has them. Pure. */
 #include "base/core/buf.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/backup_filter.h"
 #include "bigtable/gateway/backup_order.h"
-#include "bigtable/gateway/pb.h"
 #include "tests/lib/check_main.h"
 
 static struct buf backup;

@@ -2,9 +2,9 @@
  * are the same, so that reflection describes the server and no path is
  * misspelt. */
 
+#include "base/core/pb.h"
 #include "bigtable/gateway/api_descriptors.h"
 #include "bigtable/gateway/api_service.h"
-#include "bigtable/gateway/pb.h"
 #include "tests/lib/check_main.h"
 
 /* Field numbers of google/protobuf/descriptor.proto. */

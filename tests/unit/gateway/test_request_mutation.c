@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/pb.h"
 #include "base/core/rand.h"
-#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/row/mutation.h"
 #include "tests/lib/check_main.h"

@@ -1,7 +1,7 @@
 /* The entries of MutateRows for rows that succeed, fail, or may be retried.
  * Pure. */
 #include "base/core/buf.h"
-#include "bigtable/gateway/pb.h"
+#include "base/core/pb.h"
 #include "bigtable/gateway/row_outcome.h"
 #include "tests/lib/check_main.h"
 

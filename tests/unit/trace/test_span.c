@@ -232,6 +232,29 @@ START_TEST(test_due)
 
 END_TEST
 
+static void ask_sampled(void *arg)
+{
+    struct trace_context caller = {.sampled = true};
+    struct span s;
+    (void)arg;
+    span_begin_root(&s, world, SPAN_CLIENT, "asked", &caller, 0);
+    ck_assert(s.self.sampled && trace_id_is_set(s.self.trace));
+    span_end(&s, 0);
+    expect_kept("asked");
+    world_set_tracer(world, NULL);
+    span_begin_root(&s, world, SPAN_CLIENT, "untold", &caller, 0);
+    ck_assert(s.self.sampled && trace_id_is_set(s.self.trace));
+    span_end(&s, 0);
+}
+
+/* A new trace is sampled if its maker says so, also where nothing records. */
+START_TEST(test_sampled_from_the_start)
+{
+    run(ask_sampled, &(struct trace_settings){.one_in = 0});
+}
+
+END_TEST
+
 static void fill(void *arg)
 {
     struct buf spans = BUF_INIT;
@@ -356,6 +379,7 @@ TEST_MAIN("span",
           test_one_in,
           test_calls_that_begin,
           test_due,
+          test_sampled_from_the_start,
           test_parts_are_bounded,
           test_ring_is_bounded,
           test_work_elsewhere,

@@ -4,14 +4,14 @@
  * unchanged: unpacking it into a tree of objects, as protobuf-c does, would
  * copy every value, and take memory in proportion to what a client claims. So a
  * cursor walks over the fields of a message, and a handler picks those it wants
- * by number. The numbers come from the .proto files (api_fields.h, which
- * generate_api.py writes while the program is built).
+ * by number. Those of the public API come from its .proto files (api_fields.h,
+ * which generate_api.py writes while the program is built).
  *
  * Messages come from untrusted peers: a cursor that finds them malformed sets
  * `bad` and ends the walk. Pure; any thread.
  */
-#ifndef BIGTABLE_GATEWAY_PB_H
-#define BIGTABLE_GATEWAY_PB_H
+#ifndef BASE_CORE_PB_H
+#define BASE_CORE_PB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -127,4 +127,4 @@ static inline size_t pb_bytes_size(size_t len)
     return 1 + varint_bytes(len) + len;
 }
 
-#endif /* BIGTABLE_GATEWAY_PB_H */
+#endif /* BASE_CORE_PB_H */

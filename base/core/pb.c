@@ -4,7 +4,7 @@
  * gets a length of fixed size, a padded varint, so that nothing moves when it
  * is closed.
  */
-#include "bigtable/gateway/pb.h"
+#include "base/core/pb.h"
 
 #include "base/core/panic.h"
 
