@@ -142,4 +142,7 @@ void role_cell_status(const struct replica_status *s, struct buf *out)
         (unsigned long long)s->commit_index,
         (unsigned long long)s->applied_index,
         (unsigned long long)s->snapshot_index, s->member_count);
+    if (s->votes[0])
+        buf_printf(out, " leaderless_ms=%llu %s",
+                   (unsigned long long)s->leaderless_us / 1000, s->votes);
 }

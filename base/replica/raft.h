@@ -321,6 +321,11 @@ bool raft_peer(const struct raft *r,
  * votes nor leads nor takes entries any more, and is to be stopped. 0: nothing
  * is missing. */
 uint64_t raft_missing(const struct raft *r);
+/* Append what decides whether this member can be elected or elect another, for
+ * people, as words KEY=VALUE: its vote, its last entry's term, whether it
+ * stands or what keeps it from that, how many votes it needs, how each voter
+ * answered it last and how long ago, whom it refused last and why. */
+void raft_explain_votes(const struct raft *r, struct buf *out);
 /* Messages that contradict what is committed, or each other: 0 unless a member
  * is faulty or lost entries that it had confirmed. */
 uint64_t raft_contradictions(const struct raft *r);

@@ -5,6 +5,8 @@
  * term of the others again and again; and it refuses its vote while it hears a
  * leader. A vote is on the disk before its reply leaves (raft_receive()).
  */
+#include <inttypes.h>
+
 #include "base/core/panic.h"
 #include "base/replica/raft_state.h"
 
@@ -134,10 +136,23 @@ static void add_grant(struct raft *r, uint64_t id)
     INVARIANT(r->grants[0] == r->options.id);
 }
 
+static void note_ballot(struct raft *r, uint64_t id, bool granted)
+{
+    size_t i = 0;
+    while (i < r->ballot_count && r->ballots[i].id != id)
+        i++;
+    if (i == RAFT_MEMBERS_MAX)
+        return;
+    r->ballots[i] = (struct raft_ballot){id, r->now_us, granted};
+    r->ballot_count = MAX_OF(r->ballot_count, i + 1);
+    POST(r->ballot_count <= RAFT_MEMBERS_MAX);
+}
+
 void raft__on_vote_reply(struct raft *r, const struct raft_message *m)
 {
     bool pre = m->kind == RAFT_PREVOTE_REPLY;
     bool granted = m->refusal == RAFT_ACCEPTED;
+    note_ballot(r, m->from, granted);
     if (!granted && m->term > r->term) {
         raft__become_follower(r, m->term, 0);
         return;
@@ -167,31 +182,114 @@ static bool hears_leader(const struct raft *r)
            r->now_us < r->heard_us + raft_patience_us(r);
 }
 
-void raft__on_vote(struct raft *r,
-                   const struct raft_message *m,
-                   struct raft_message *reply)
+/* Why @m is not considered, nor its term taken; NULL: it is. */
+static const char *why_ignored(const struct raft *r,
+                               const struct raft_message *m)
 {
-    reply->refusal = RAFT_REFUSED;
-    if (m->term < r->term || r->missing || (hears_leader(r) && !m->transfer))
-        return;
-    if (m->kind == RAFT_PREVOTE) {
-        if (m->term > r->term && is_up_to_date(r, m)) {
-            reply->refusal = RAFT_ACCEPTED;
-            reply->term = m->term;
-        }
-        return;
-    }
-    if (m->term > r->term)
-        raft__become_follower(r, m->term, 0);
-    INVARIANT(m->term == r->term);
-    if ((r->vote && r->vote != m->from) || !is_up_to_date(r, m) ||
-        r->role != RAFT_FOLLOWER)
-        return;
+    return m->term < r->term                 ? "its_term_is_over"
+           : r->missing                      ? "entries_are_missing_here"
+           : hears_leader(r) && !m->transfer ? "a_leader_is_heard"
+                                             : NULL;
+}
+
+/* Why @m, whose term was taken if it asks for a vote, gets none; NULL: it gets
+ * one. */
+static const char *why_refused(const struct raft *r,
+                               const struct raft_message *m)
+{
+    bool pre = m->kind == RAFT_PREVOTE;
+    PRE(m->term >= r->term && !r->missing);
+    if (pre && m->term <= r->term)
+        return "its_term_is_over";
+    if (!is_up_to_date(r, m))
+        return "its_log_is_older";
+    if (!pre && ((r->vote && r->vote != m->from) || r->role != RAFT_FOLLOWER))
+        return "voted_for_another";
+    return NULL;
+}
+
+static void give_vote(struct raft *r, const struct raft_message *m)
+{
+    PRE(m->term == r->term && r->role == RAFT_FOLLOWER);
+    PRE(is_up_to_date(r, m));
     if (r->vote != m->from) {
         INVARIANT(r->vote == 0); /* I1: one vote in a term. */
         r->vote = m->from;
         r->meta_dirty = true;
     }
     raft__reset_election(r);
+}
+
+void raft__on_vote(struct raft *r,
+                   const struct raft_message *m,
+                   struct raft_message *reply)
+{
+    const char *why = why_ignored(r, m);
+    if (!why && m->kind == RAFT_VOTE && m->term > r->term)
+        raft__become_follower(r, m->term, 0);
+    if (!why)
+        why = why_refused(r, m);
+    if (why) {
+        reply->refusal = RAFT_REFUSED;
+        r->refused_id = m->from;
+        r->refused_why = why;
+        return;
+    }
     reply->refusal = RAFT_ACCEPTED;
+    if (m->kind == RAFT_PREVOTE)
+        reply->term = m->term;
+    else
+        give_vote(r, m);
+}
+
+/* --- for people ---------------------------------------------------------- */
+
+static const char *stands(const struct raft *r)
+{
+    return r->stuck        ? "no:its_disk_takes_nothing"
+           : r->missing    ? "no:entries_are_missing"
+           : r->installing ? "no:a_snapshot_is_installed"
+           : !is_needed(r) ? "no:it_has_no_vote"
+                           : "yes";
+}
+
+/* The answer of voter @id to this member, and how old it is. */
+static void put_ballot(const struct raft *r, uint64_t id, struct buf *out)
+{
+    size_t i = 0;
+    while (i < r->ballot_count && r->ballots[i].id != id)
+        i++;
+    INVARIANT(i == r->ballot_count || r->ballots[i].at_us <= r->now_us);
+    if (id == r->options.id)
+        buf_append_str(out, "self");
+    else if (i == r->ballot_count)
+        buf_append_str(out, "silent");
+    else
+        buf_printf(out, "%s:%" PRIu64 "ms",
+                   r->ballots[i].granted ? "granted" : "refused",
+                   (r->now_us - r->ballots[i].at_us) / 1000);
+}
+
+void raft_explain_votes(const struct raft *r, struct buf *out)
+{
+    uint64_t last = raft_log_last(&r->log);
+    const char *comma = "";
+    buf_printf(out,
+               "vote=%" PRIu64 " last_term=%" PRIu64 " stands=%s needs=%zu",
+               r->vote, raft_log_term(&r->log, last), stands(r),
+               raft_config_majority(&r->config));
+    buf_append_str(out, " votes=");
+    for (size_t i = 0; i < r->config.count; i++) {
+        const struct raft_member *m = &r->config.members[i];
+        if (!m->voting)
+            continue;
+        buf_printf(out, "%s%" PRIu64 ":", comma, m->id);
+        put_ballot(r, m->id, out);
+        comma = ",";
+    }
+    if (r->config_index > r->commit)
+        buf_printf(out, " uncommitted_members=%" PRIu64, r->config_index);
+    if (r->refused_why)
+        buf_printf(out, " refused=%" PRIu64 ":%s", r->refused_id,
+                   r->refused_why);
 }

@@ -52,6 +52,13 @@ struct raft_pending {
     uint64_t last_index;
 };
 
+/* A member's last answer to a candidacy of this one; for people. */
+struct raft_ballot {
+    uint64_t id;
+    uint64_t at_us;
+    bool granted;
+};
+
 struct raft {
     struct raft_options options;
     struct rand_gen rand;
@@ -92,6 +99,10 @@ struct raft {
     size_t grant_count;
     uint64_t vote_op; /* Own vote counts once this is done. */
     bool by_transfer; /* This election was asked for by the leader. */
+    struct raft_ballot ballots[RAFT_MEMBERS_MAX];
+    size_t ballot_count;
+    uint64_t refused_id;     /* Whom this member refused its vote last; 0: */
+    const char *refused_why; /* nobody. A word. */
     /* Leader */
     struct raft_progress peers[RAFT_MEMBERS_MAX]; /* All but this one. */
     size_t peer_count;

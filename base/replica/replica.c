@@ -38,6 +38,10 @@
 /* Time for the loop to read what its sockets hold. */
 #define LISTEN_US    1000
 #define LISTEN_TURNS 3
+/* A cell that elects nobody in this time needs help: a line of the log says
+ * why, and again later. */
+#define LEADERLESS_US 10000000
+#define TELL_AGAIN_US 60000000
 
 STATIC_ASSERT(REPLICA_MEMBERS_MAX == RAFT_MEMBERS_MAX, "one table of members");
 
@@ -79,10 +83,46 @@ static void count_term(struct replica *r)
     r->term_seen = term;
 }
 
+/* Log that there is no leader, once that has lasted. */
+static void tell_leaderless(struct replica *r)
+{
+    uint64_t now = replica__now_us(r);
+    struct buf votes = BUF_INIT;
+    INVARIANT(r->led_us <= now);
+    if (raft_leader(r->raft) || r->failed ||
+        now < (r->tell_us ? r->tell_us : r->led_us + LEADERLESS_US))
+        return;
+    raft_explain_votes(r->raft, &votes);
+    log_warn(r->world, "replica",
+             "cell=%s member=%" PRIu64 " knows no leader ms=%" PRIu64
+             " term=%" PRIu64 " last=%" PRIu64 " committed=%" PRIu64 " %s",
+             r->name, r->id, (now - r->led_us) / 1000, raft_term(r->raft),
+             raft_log_last(raft_entries(r->raft)), raft_commit(r->raft),
+             buf_cstr(&votes));
+    buf_close(&votes);
+    r->tell_us = now + TELL_AGAIN_US;
+}
+
+static void note_leader(struct replica *r)
+{
+    uint64_t now = replica__now_us(r);
+    if (raft_leader(r->raft) == 0)
+        return;
+    if (r->tell_us)
+        log_info(r->world, "replica",
+                 "cell=%s member=%" PRIu64 " knows a leader again ms=%" PRIu64
+                 " leader=%" PRIu64,
+                 r->name, r->id, (now - r->led_us) / 1000,
+                 raft_leader(r->raft));
+    r->led_us = now;
+    r->tell_us = 0;
+}
+
 static void follow_role(struct replica *r)
 {
     bool leads = raft_role(r->raft) == RAFT_LEADER;
     count_term(r);
+    note_leader(r);
     if (r->leading_term && (!leads || raft_term(r->raft) != r->leading_term))
         stop_leading(r);
     if (leads && !r->leading_term) {
@@ -175,6 +215,7 @@ static void run_clock(void *arg)
                 listen_first(r);
             raft_tick(r->raft, replica__now_us(r));
             replica__pump(r);
+            tell_leaderless(r);
         } else {
             r->clock_due_us = due;
             (void)fiber_park_until(due * 1000 + 999);
@@ -244,6 +285,7 @@ void replica__start(struct replica *r)
 {
     PRE(!r->outside && r->log); /* INV-6 */
     PRE(!r->disk && !r->applier && !r->clock);
+    r->led_us = replica__now_us(r);
     r->disk = fiber_start(r->loop, "replica disk", replica__run_disk, r);
     r->applier =
         fiber_start(r->loop, "replica applier", replica__run_applier, r);
@@ -417,6 +459,16 @@ static uint64_t status_key_made_us(const struct replica *r)
     return s.current_created_us;
 }
 
+static void status_leaderless(const struct replica *r,
+                              struct replica_status *out)
+{
+    struct buf votes = BUF_INIT;
+    raft_explain_votes(r->raft, &votes);
+    snprintf(out->votes, sizeof(out->votes), "%s", buf_cstr(&votes));
+    buf_close(&votes);
+    out->leaderless_us = replica__now_us(r) - r->led_us;
+}
+
 void replica_get_status(const struct replica *r, struct replica_status *out)
 {
     memset(out, 0, sizeof(*out));
@@ -437,6 +489,8 @@ void replica_get_status(const struct replica *r, struct replica_status *out)
     out->applied_index = r->applied;
     out->snapshot_index = raft_snapshot_index(r->raft);
     out->key_made_us = status_key_made_us(r);
+    if (!r->outside && !out->leader_id)
+        status_leaderless(r, out);
     status_members(r, out);
 }
 

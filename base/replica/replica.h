@@ -234,6 +234,8 @@ struct replica_status {
     uint64_t snapshot_index;
     uint64_t key_made_us; /* The data key that seals new files; 0: none does. */
     size_t member_count;
+    uint64_t leaderless_us; /* Since a leader was known; 0: one is. */
+    char votes[256];        /* Then: raft_explain_votes(). */
 
     struct {
         uint64_t id;

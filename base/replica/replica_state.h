@@ -120,6 +120,8 @@ struct replica {
     uint64_t term_seen;    /* The last one; 0: none yet. */
     uint64_t terms_seen;   /* Those after the first. */
     bool announced;        /* machine.lead(true) was called. */
+    uint64_t led_us;       /* When a leader was known last. */
+    uint64_t tell_us;      /* When to log next that none is; 0: it was not. */
     struct fiber *clock;
     uint64_t clock_due_us; /* It sleeps until then. */
     /* Disk */

@@ -77,6 +77,46 @@ START_TEST(test_a_dead_leader_is_replaced_within_a_second)
 
 END_TEST
 
+/* --- no leader ----------------------------------------------------------- */
+
+static void lose_two(void *arg)
+{
+    struct register_member *left = &register_cell.members[2];
+    struct replica_status s;
+    (void)arg;
+    register_cell_boot();
+    register_await_leader(20 * SECOND_US);
+    register_sleep_us(SECOND_US);
+    replica_get_status(left->replica, &s);
+    ck_assert_uint_eq(s.leaderless_us, 0);
+    ck_assert_str_eq(s.votes, "");
+    for (size_t i = 0; i < 2; i++)
+        sim_crash(register_cell.members[i].world, SIM_CRASH_KILL);
+    register_sleep_us(12 * SECOND_US);
+    replica_get_status(left->replica, &s);
+    ck_assert_uint_ge(s.leaderless_us, 10 * SECOND_US);
+    ck_assert_uint_le(s.leaderless_us, 13 * SECOND_US);
+    ck_assert_ptr_nonnull(strstr(s.votes, "stands=yes needs=2 votes=1:"));
+    ck_assert_ptr_nonnull(strstr(s.votes, ",3:self"));
+    for (size_t i = 0; i < 2; i++)
+        sim_boot_again(register_cell.members[i].world);
+    register_await_leader(5 * SECOND_US);
+    register_sleep_us(SECOND_US);
+    replica_get_status(left->replica, &s);
+    ck_assert_uint_eq(s.leaderless_us, 0);
+    register_cell_stop();
+}
+
+/* The member that is left says for how long it has had no leader, and why it
+ * is none itself. */
+START_TEST(test_a_member_without_a_leader_says_why)
+{
+    for (uint64_t seed = 0; seed < 5; seed++)
+        play(test_seed() + seed, 3, 0, lose_two);
+}
+
+END_TEST
+
 /* --- slow disks ---------------------------------------------------------- */
 
 /* A vote takes two syncs, one after the other, of more than an election's time
@@ -493,6 +533,7 @@ END_TEST
 
 TEST_MAIN("replica",
           test_a_dead_leader_is_replaced_within_a_second,
+          test_a_member_without_a_leader_says_why,
           test_slow_disks_get_a_leader_too,
           test_a_leader_that_stops_hands_over,
           test_a_cell_moves_to_other_machines,

@@ -366,6 +366,48 @@ START_TEST(test_a_table_needs_voters_that_answer)
 
 END_TEST
 
+static bool explains(const struct node *n, const char *words)
+{
+    struct buf out = BUF_INIT;
+    bool has;
+    raft_explain_votes(n->raft, &out);
+    has = strstr(buf_cstr(&out), words) != NULL;
+    if (!has)
+        printf("member %d: %s\n", (int)n->id, buf_cstr(&out));
+    buf_close(&out);
+    return has;
+}
+
+/* Of three one is cut off, one leads, and the disk of the third is full. */
+START_TEST(test_votes_are_explained)
+{
+    struct node *lonely = begin_resting(&cluster);
+    struct node *leader;
+    struct node *third;
+    char votes[64];
+    cut_off(&cluster, lonely);
+    leader = await_next_leader(&cluster, lonely);
+    run_ms(&cluster, 1000);
+    third = &cluster.nodes[1 + 2 + 3 - lonely->id - leader->id - 1];
+    snprintf(votes, sizeof(votes), "%d:granted:", (int)third->id);
+    ck_assert(explains(leader, votes));
+    ck_assert(explains(leader, "stands=yes needs=2"));
+    raft_set_stuck(third->raft, clock_of(&cluster, third), true);
+    ck_assert(explains(third, "stands=no:its_disk_takes_nothing needs=2"));
+    ck_assert(explains(lonely, "stands=yes needs=2"));
+    ck_assert_int_ne(raft_role(lonely->raft), RAFT_LEADER);
+    /* Back, it asks with an older log. */
+    memset(cluster.cut_until, 0, sizeof(cluster.cut_until));
+    cut_off(&cluster, leader);
+    run_ms(&cluster, 1000);
+    snprintf(votes, sizeof(votes), "refused=%d:its_log_is_older",
+             (int)lonely->id);
+    ck_assert(explains(third, votes));
+    cluster_close(&cluster);
+}
+
+END_TEST
+
 /* --- Directed: figure 8 -------------------------------------------------- */
 
 /* Deliver what is on the wire from one of @from to one of @to (bit sets of
@@ -717,6 +759,7 @@ TEST_MAIN("raft",
           test_a_leader_that_dies_at_rest_is_replaced,
           test_a_cell_waits_with_its_rest_for_all,
           test_a_table_needs_voters_that_answer,
+          test_votes_are_explained,
           test_an_old_terms_entry_is_not_committed_by_counting_copies,
           test_a_new_leader_commits_one_of_its_own_first,
           test_a_follower_that_lost_an_entry_is_told,
