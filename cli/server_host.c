@@ -57,6 +57,8 @@ struct server_host {
     const struct server_settings *settings;
     struct rpc_listen_options limits; /* Section [limits]. */
     struct rpc_security *security;    /* Owned, as all below. */
+    struct rpc_security *as_process;  /* Of the console, where names are not
+                                         proved; NULL: they are. */
     struct master_keys *master_keys;
     struct cluster_roles *cluster;
     struct rpc_server *server;
@@ -554,10 +556,16 @@ static int make_document(void *ctx,
     return monitor_make(h->monitor, subject, params, count, out, err);
 }
 
+/* The console asks all processes, for whom it is one of the cluster's. */
+static const struct rpc_security *console_security(const struct server_host *h)
+{
+    return h->as_process ? h->as_process : h->security;
+}
+
 static int open_monitor(struct server_host *h, struct err *err)
 {
     const struct monitor_source source = {.world = h->env.world,
-                                          .security = h->security,
+                                          .security = console_security(h),
                                           .cluster = h->env.cluster,
                                           .cell = h->env.cell_members,
                                           .cell_count = h->env.cell_count,
@@ -569,7 +577,7 @@ static int open_monitor(struct server_host *h, struct err *err)
 
 static int open_console(struct server_host *h, struct err *err)
 {
-    const struct action_cluster actions = {.security = h->security,
+    const struct action_cluster actions = {.security = console_security(h),
                                            .name = h->env.cluster,
                                            .cell = h->env.cell_members,
                                            .cell_count = h->env.cell_count};
@@ -623,6 +631,8 @@ static void let_act(struct server_host *h)
     PRE(!h->cluster);
     h->cluster = cluster_roles_new(h->security, h->env.trusted);
     h->env.roles = h->cluster;
+    if (!cluster_roles_are_proved(h->cluster))
+        h->as_process = cluster_roles_process(h->security);
     rpc_server_let_act(h->server, cluster_roles_may_act, h->cluster);
 }
 
@@ -796,6 +806,7 @@ void server_host_close(struct server_host *h)
     tracer_free(h->tracer);
     metric_history_free(h->history);
     metrics_free(h->metrics);
+    rpc_security_free(h->as_process);
     rpc_security_free(h->security);
     master_keys_unref(h->master_keys);
     mem_free(h->name);

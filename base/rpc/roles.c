@@ -11,7 +11,8 @@
 
 struct cluster_roles {
     bool proved;
-    char **names; /* Owned. */
+    char *process; /* Not proved: the names of processes begin so. Owned. */
+    char **names;  /* Owned. */
     size_t count;
 };
 
@@ -23,12 +24,41 @@ static void roles_add(struct cluster_roles *r, struct slice name)
     r->names[r->count++] = mem_strndup(name.data, name.len);
 }
 
+static bool is_proved(const struct rpc_security *security)
+{
+    return strcmp(rpc_security_kind_name(security), "tls") == 0;
+}
+
+/* "quarry:n1". Owned. */
+static char *process_name(const struct rpc_security *security, const char *node)
+{
+    struct buf b = BUF_INIT;
+    char *name;
+    buf_printf(&b, "%s:%s", rpc_security_cluster(security), node);
+    name = mem_strndup(b.data, b.len);
+    buf_close(&b);
+    return name;
+}
+
+struct rpc_security *cluster_roles_process(const struct rpc_security *security)
+{
+    struct rpc_security *out;
+    char *name;
+    PRE(!is_proved(security));
+    name = process_name(security, rpc_security_principal(security));
+    out = rpc_security_as(security, name);
+    mem_free(name);
+    return out;
+}
+
 struct cluster_roles *cluster_roles_new(const struct rpc_security *security,
                                         const char *trusted)
 {
     struct cluster_roles *r = mem_zalloc(1, sizeof(*r));
     struct slice list = slice_str(trusted ? trusted : "");
-    r->proved = strcmp(rpc_security_kind_name(security), "tls") == 0;
+    r->proved = is_proved(security);
+    if (!r->proved)
+        r->process = process_name(security, "");
     if (r->proved) /* Peers without a name of their own are called this as
                       well. */
         roles_add(r, slice_str(rpc_security_cluster(security)));
@@ -48,6 +78,7 @@ void cluster_roles_free(struct cluster_roles *r)
     for (size_t i = 0; i < r->count; i++)
         mem_free(r->names[i]);
     mem_free(r->names);
+    mem_free(r->process);
     mem_free(r);
 }
 
@@ -58,7 +89,7 @@ bool cluster_roles_has(const struct cluster_roles *r, struct slice principal)
     for (size_t i = 0; i < r->count; i++)
         if (slice_eq_str(principal, r->names[i]))
             return true;
-    return false;
+    return r->process && slice_starts_with(principal, slice_str(r->process));
 }
 
 bool cluster_roles_are_proved(const struct cluster_roles *r)

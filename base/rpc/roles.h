@@ -3,10 +3,11 @@
  *
  * With certificates a principal is proved; the cluster's are those with its
  * name, this process's own, and those that its configuration names. Without
- * certificates they are the last two, and every holder of the cluster's key
- * (or, on loopback without a key, every process) may give the orders of a role:
- * names are then claims, and access lists only prevent mistakes of honest
- * users.
+ * certificates they are the last two, the names of the cluster's processes
+ * ("quarry:n1", of the cluster and the node), and every holder of the cluster's
+ * key (or, on loopback without a key, every process) may give the orders of a
+ * role: names are then claims, and access lists only prevent mistakes of honest
+ * users, none of whom has a name with a colon.
  *
  * Threads: immutable once made; any.
  */
@@ -27,6 +28,11 @@ struct rpc_security;
 struct cluster_roles *cluster_roles_new(const struct rpc_security *security,
                                         const char *trusted);
 void cluster_roles_free(struct cluster_roles *r); /* NULL is allowed. */
+
+/* The same proof for the process of this node as one of the cluster's, which
+ * all others of the cluster know it for. PRE: names are not proved; with
+ * certificates its own name is. Owned. */
+struct rpc_security *cluster_roles_process(const struct rpc_security *security);
 
 /* True if @principal is the cluster itself, as is "", a call inside the
  * process. NULL as @r: everybody is. */

@@ -126,26 +126,13 @@ static int job_answers_submit(struct job_master_term *r,
 /* --- rights -------------------------------------------------------------- */
 
 /* May @who see and end the jobs of @owner? Its own, those of unknown owners
- * and, for administrators of the cluster, all. Parks. */
+ * and, for the cluster itself and its administrators, all. Parks. */
 static bool
 is_theirs(struct job_master_term *r, struct slice who, const char *owner)
 {
     const struct job_master_options *o = r->options;
     return !owner || !*owner || slice_eq_str(who, owner) ||
            !o->is_administrator || o->is_administrator(o->ctx, who);
-}
-
-/* May @who look into the jobs of @owner? Those who may end them, and the nodes
- * of the cluster, whose consoles show them. Where names are not proved, a
- * process goes by its node's name: those of the nodes with workers are known.
- */
-static bool
-may_look(struct job_master_term *r, struct slice who, const char *owner)
-{
-    if (!cluster_roles_are_proved(r->options->roles) &&
-        worker_pool_has_node(r->pool, who))
-        return true;
-    return is_theirs(r, who, owner);
 }
 
 static int job_answers_refuse(struct slice who,
@@ -227,7 +214,7 @@ static int check_ended(struct job_master_term *r,
 {
     struct job_summary *s = mem_zalloc(1, sizeof(*s));
     int rc = job_summary_decode(json, s, err);
-    if (rc == 0 && !may_look(r, who, s->principal))
+    if (rc == 0 && !is_theirs(r, who, s->principal))
         rc = job_answers_refuse(who, "look into", s->id, s->principal, err);
     job_summaries_free(s, 1);
     return rc;
@@ -244,7 +231,7 @@ int job_answers_find(struct job_master_term *r,
     int rc = job_answers_resolve(r, id, name, err);
     *kept = rc == 0 ? find_kept(r, slice_str(*name)) : NULL;
     if (rc == 0 && *kept) {
-        if (!may_look(r, who, (*kept)->principal))
+        if (!is_theirs(r, who, (*kept)->principal))
             rc = job_answers_refuse(who, "look into", (*kept)->id,
                                     (*kept)->principal, err);
     } else if (rc == 0) {
@@ -267,7 +254,7 @@ show_others(struct job_master_term *r, struct slice who, struct buf *json)
     struct job_summary *s = mem_zalloc(1, sizeof(*s));
     if (job_summary_decode(buf_slice(json), s, NULL)) {
         buf_clear(json);
-    } else if (!may_look(r, who, s->principal)) {
+    } else if (!is_theirs(r, who, s->principal)) {
         const struct job_summary public = {.id = s->id,
                                            .name = s->name,
                                            .principal = s->principal,
@@ -319,7 +306,7 @@ static int job_answers_watch(struct job_master_term *r,
         rc = job_answers_resolve(r, w.id, &name, err);
         j = rc == 0 ? find_kept(r, slice_str(name)) : NULL;
     }
-    if (rc == 0 && j && !may_look(r, call->principal, j->principal))
+    if (rc == 0 && j && !is_theirs(r, call->principal, j->principal))
         rc = job_answers_refuse(call->principal, "look into", j->id,
                                 j->principal, err);
     if (rc == 0 && j) {

@@ -457,18 +457,6 @@ void worker_pool_list_free(struct pool_worker *list, size_t count)
     mem_free(list);
 }
 
-bool worker_pool_has_node(struct worker_pool *p, struct slice name)
-{
-    bool has = false;
-    mutex_lock(&p->lock);
-    for (uint32_t i = 0; i < p->peer_count && !has; i++) {
-        const struct pool_peer *e = pool_peer_at(p, i);
-        has = e && slice_eq_str(name, e->name);
-    }
-    mutex_unlock(&p->lock);
-    return has;
-}
-
 void worker_pool_size(struct worker_pool *p, struct pool_size *out)
 {
     *out = (struct pool_size){.workers = 0};

@@ -80,9 +80,6 @@ void worker_pool_list(struct worker_pool *p,
                       size_t *count);
 void worker_pool_list_free(struct pool_worker *list, size_t count);
 
-/* Is @name the node of a worker that is up? Any thread. */
-bool worker_pool_has_node(struct worker_pool *p, struct slice name);
-
 /* Sums over all workers that are up. Any thread. */
 struct pool_size {
     uint32_t workers;

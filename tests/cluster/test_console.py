@@ -144,12 +144,16 @@ class ConsoleTest(ClusterTest):
 
     def test_jobs(self):
         """Every node shows a job and what a failed attempt of it wrote,
-        whichever leads the jobs; another user may not look into it."""
-        c = self.loopback(3)
+        whichever leads the jobs, and whether it has a worker; another user may
+        not look into it."""
+        c = self.loopback(3, "lock,namenode,chunk,tablet,master,jobs,worker")
+        c.stop("n3")
+        c.set_roles("n3", "lock,namenode,chunk")
+        c.start("n3")
         t = ("-t", "cluster:quarry-cluster")
         self.write("lines.txt", "a\n")
         self.ok("fs", "put", "lines.txt", "/lines.txt", *t)
-        self.wait_for(lambda: len(self.json("job", "workers", *t)) == 3)
+        self.wait_for(lambda: len(self.json("job", "workers", *t)) == 2)
         self.fails(1, "job", "run", "--mapper", "echo no such luck >&2; exit 3",
                    "-i", "file:/lines.txt", "-o", "file:/out", *t)
         job = self.json("job", "list", *t)[0]["job"]
@@ -163,6 +167,35 @@ class ConsoleTest(ClusterTest):
         self.env["USER"] = "ann"
         self.assertIn("ann may not look into",
                       self.fails(1, "job", "log", job, "m0.1", *t))
+
+    def test_listed_table(self):
+        """Every node shows a table that has a list of rights, with its tablets
+        and its heat; a user who is not on the list sees neither."""
+        c = self.loopback(2)
+        t = ("-t", "cluster:quarry-cluster")
+        self.wait_for(lambda: c.roles("n2").get("tablet", {}).get("ready") ==
+                      "yes")
+        self.ok("table", "create", "web", "--family", "f", *t)
+        self.ok("acl", "grant", "web", "own", "ann", *t)
+        self.env["USER"] = "ann"
+        self.ok("put", "web", "m", "f:q=v", *t)
+        self.ok("table", "split", "web", "m", *t)
+        self.ok("shell", *t, stdin="get web m\n" * 500)
+        self.env["USER"] = "bob"
+        self.assertIn('"bob" may not read', self.fails(1, "get", "web", "m", *t))
+        told = json.loads(self.ok("monitor", "heat", "table=web", *t))
+        self.assertEqual(told["hottest"], [])
+        self.assertTrue([w for w in told["warnings"] if '"bob" may not' in w],
+                        told["warnings"])
+
+        def seen(at):
+            heat = json.loads(self.get(at, "/heat/web.json")[2])
+            table = json.loads(self.get(at, "/tables/web.json")[2])
+            self.assertNotIn("error", heat)
+            return heat.get("hottest") and len(table["tablets"]) == 2 and all(
+                tablet["state"] == "serving" for tablet in table["tablets"])
+        for name in c.names:
+            self.wait_for(lambda: seen(self.address(c, name)))
 
     def test_left_streams(self):
         """Streams whose viewers have left make room for others."""
