@@ -87,6 +87,7 @@
 #include "base/core/slice.h"
 #include "bigtable/row/alteration.h" /* struct quarry_alter */
 #include "bigtable/row/cells.h"      /* struct quarry_row, quarry_cell */
+#include "bigtable/row/change.h"     /* struct quarry_change */
 #include "bigtable/row/explain_counts.h"
 #include "bigtable/row/row_request.h" /* struct quarry_read_options */
 
@@ -96,6 +97,7 @@ extern "C" {
 
 struct master_keys;
 struct quarry;
+struct quarry_changes;
 struct quarry_mutation;
 struct quarry_scanner;
 struct quarry_table;
@@ -271,6 +273,17 @@ quarry_table_create(struct quarry *q,
                     const struct quarry_group_spec *groups,
                     size_t group_count,
                     struct err *err);
+/* The same for a table that keeps its changes: @changes is a time, as "7d", and
+ * perhaps a bound for each tablet, as "7d,max=10GiB"; NULL or "off": none. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_table_create_with_changes(struct quarry *q,
+                                 const char *name,
+                                 const struct quarry_family_spec *families,
+                                 size_t family_count,
+                                 const struct quarry_group_spec *groups,
+                                 size_t group_count,
+                                 const char *changes,
+                                 struct err *err);
 /* Errors: ERR_NOTFOUND, ERR_FULL, ERR_UNKNOWN_OUTCOME: it is there as before,
  * and may be gone later. */
 QUARRY_EXPORT MUST_CHECK int
@@ -335,6 +348,7 @@ struct quarry_tablet_info {
 
 struct quarry_table_info {
     const char *name;
+    const char *changes; /* How long changes are kept: "7d"; "off". */
     struct quarry_family_info *families;
     size_t family_count;
     struct quarry_group_info *groups;
@@ -734,6 +748,51 @@ QUARRY_EXPORT void quarry_read_row_async(struct quarry_table *t,
                                          void *arg);
 /* Wait until every asynchronous operation of @q has called back. */
 QUARRY_EXPORT void quarry_drain(struct quarry *q);
+
+/* --- changes ------------------------------------------------------------- */
+
+/* A reader of the changes of a table that keeps them: each commit to a row,
+ * whole and once; those of one row in their order, those of different rows in
+ * none. Nothing is told that a crash may take back. A reader that keeps its
+ * token with what it made of the changes misses none and sees none twice, over
+ * crashes of any process, splits and moves. Bulk loads, dropped ranges of rows
+ * and what garbage collection drops are not told (docs/changes.md).
+ *
+ * Threads: one at a time for each reader. */
+#define QUARRY_CHANGES_OLDEST INT64_MIN
+
+struct quarry_changes_options {
+    struct slice start; /* Of rows [start, end); an empty end has no bound. */
+    struct slice end;
+    int64_t since_us;   /* Commits at and after this time; 0: after the open;
+                           QUARRY_CHANGES_OLDEST: all that are kept. */
+    struct slice token; /* Continue there instead; it has its rows in it. */
+    size_t batch_bytes; /* About as many at once; 0: 1 MiB. */
+};
+
+/* @options may be NULL. Owned: quarry_changes_close(); @t outlives it.
+ * Errors: ERR_UNSUPPORTED: the table keeps no changes; ERR_EXHAUSTED: those of
+ * that time are not kept any more (the hint says from when they are);
+ * ERR_INVALID: a bad token; ERR_DENIED. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_changes_open(struct quarry_table *t,
+                    const struct quarry_changes_options *options,
+                    struct quarry_changes **out,
+                    struct err *err);
+/* The next changes, *@count of them, borrowed until the next call; none when
+ * none came within @wait_us. Parks. Errors: as above; ERR_CORRUPT. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_changes_next(struct quarry_changes *c,
+                    uint64_t wait_us,
+                    const struct quarry_change **list,
+                    size_t *count,
+                    struct err *err);
+/* Append the place behind what quarry_changes_next() has returned so far. */
+QUARRY_EXPORT void quarry_changes_token(const struct quarry_changes *c,
+                                        struct buf *token);
+/* All commits up to this time were returned; 0: it is not known yet. */
+QUARRY_EXPORT int64_t quarry_changes_watermark(const struct quarry_changes *c);
+QUARRY_EXPORT void quarry_changes_close(struct quarry_changes *c);
 
 #ifdef __cplusplus
 }

@@ -64,6 +64,9 @@ static const struct option create_options[] = {
      "block=64KiB, bloom=none|row|rowcol, memory=on|off,\n"
      "dictionary=on|off, cache=auto|off|on"},
     {"transactions", 0, NULL, "let it take part in transactions"},
+    {"changes", 0, "TIME[,max=BYTES]",
+     "keep changes for that time, as 7d, in at most so\n"
+     "many bytes for each tablet; see: quarry changes"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -91,9 +94,9 @@ static int run_create(struct cli *cli, const struct args *args, struct err *err)
     if (transactions)
         quarry_txn_specs(&f[nf], &g[ng]);
     if (!rc)
-        rc = quarry_table_create(q, name, f,
-                                 nf + (transactions ? QUARRY_TXN_FAMILIES : 0),
-                                 g, ng + transactions, err);
+        rc = quarry_table_create_with_changes(
+            q, name, f, nf + (transactions ? QUARRY_TXN_FAMILIES : 0), g,
+            ng + transactions, args_value(args, "changes"), err);
     if (rc == ERR_EXISTS)
         err_hint(err, "see: quarry table describe %s", name);
     mem_free(f);
@@ -136,6 +139,7 @@ static const struct option alter_options[] = {
     {"replication", 0, "N",
      "copies of its SSTables, in a cluster; present ones\n"
      "are changed in the background; 0: as the cluster does"},
+    {"changes", 0, "TIME[,max=BYTES]|off", "as --changes of table create"},
     {"transactions", 0, NULL,
      "let it take part in transactions, for good: overwritten\n"
      "cells stay 15 minutes longer"},
@@ -146,7 +150,8 @@ static bool alter_kind(const char *option, enum quarry_alter_kind *out)
 {
     static const enum quarry_alter_kind kinds[] = {
         QUARRY_ADD_FAMILY, QUARRY_UPDATE_FAMILY, QUARRY_DROP_FAMILY,
-        QUARRY_ADD_GROUP,  QUARRY_UPDATE_GROUP,  QUARRY_SET_REPLICATION};
+        QUARRY_ADD_GROUP,  QUARRY_UPDATE_GROUP,  QUARRY_SET_REPLICATION,
+        QUARRY_SET_CHANGES};
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strcmp(alter_options[i].name, option) == 0) {
@@ -344,7 +349,8 @@ static int print_schema_json(struct quarry *q,
         json_pair(&b, "options", info->groups[i].options);
         buf_append_byte(&b, '}');
     }
-    buf_append_byte(&b, ']');
+    buf_append_str(&b, "], ");
+    json_pair(&b, "changes", info->changes);
     if (info->transactions)
         buf_append_str(&b, ", \"transactions\": true");
     rc = policy_put_json(q, info->name, &b, err);
@@ -390,6 +396,8 @@ run_describe(struct cli *cli, const struct args *args, struct err *err)
         print_group_options(info);
         if (info->transactions)
             printf("\nIt takes part in transactions.\n");
+        if (strcmp(info->changes, "off") != 0)
+            printf("\nchanges are kept: %s\n", info->changes);
         if (remote_is_cluster(cli->target))
             rc = print_policy(cli->store, info->name, err);
         break;

@@ -110,6 +110,7 @@ extern const struct command encryption_commands[];
 extern const struct command snapshot_commands[];
 extern const struct command load_commands[];
 extern const struct command cell_commands[];
+extern const struct command changes_commands[];
 extern const struct command scan_commands[];
 extern const struct command import_commands[];
 extern const struct command export_commands[];

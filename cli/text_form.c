@@ -64,7 +64,7 @@ void text_put_cut(struct buf *out, struct slice s, size_t columns)
     }
 }
 
-static void put_base64(struct buf *out, struct slice s)
+void base64_put(struct buf *out, struct slice s)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                  "abcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -126,7 +126,7 @@ void csv_put_bytes(struct buf *out, struct slice s)
         return;
     }
     buf_append_str(out, CSV_BASE64_MARK);
-    put_base64(out, s);
+    base64_put(out, s);
 }
 
 void json_put_bytes(struct buf *out, const char *name, struct slice s)
@@ -138,6 +138,6 @@ void json_put_bytes(struct buf *out, const char *name, struct slice s)
         return;
     }
     buf_printf(out, "\"%s_base64\": \"", name);
-    put_base64(out, s);
+    base64_put(out, s);
     buf_append_byte(out, '"');
 }

@@ -28,6 +28,8 @@ void text_put_cut(struct buf *out, struct slice s, size_t columns);
 #define CSV_BASE64_MARK "base64:"
 void csv_put_bytes(struct buf *out, struct slice s);
 
+/* Append @s in base64. */
+void base64_put(struct buf *out, struct slice s);
 /* Append what base64 @text stands for; false when it is none. */
 bool base64_decode(struct slice text, struct buf *out);
 

@@ -13,6 +13,8 @@
 #include "bigtable/write/write_queue.h"
 
 struct async_pool;
+struct change_partition;
+struct change_result;
 struct key_loan;
 struct local_oracle;
 struct load_list;

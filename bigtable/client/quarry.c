@@ -173,8 +173,23 @@ int quarry_table_create(struct quarry *q,
                         size_t group_count,
                         struct err *err)
 {
+    return quarry_table_create_with_changes(q, name, families, family_count,
+                                            groups, group_count, NULL, err);
+}
+
+int quarry_table_create_with_changes(struct quarry *q,
+                                     const char *name,
+                                     const struct quarry_family_spec *families,
+                                     size_t family_count,
+                                     const struct quarry_group_spec *groups,
+                                     size_t group_count,
+                                     const char *changes,
+                                     struct err *err)
+{
     struct schema *s = schema_new();
     int rc = build_schema(s, families, family_count, groups, group_count, err);
+    if (rc == 0 && changes)
+        rc = schema_set_changes(s, changes, err);
     if (rc == 0)
         rc = q->ops->table_create(q, name, s, err);
     if (rc)

@@ -52,8 +52,12 @@ static void describe_groups(struct owned_info *o, const struct schema *s)
 struct owned_info *table_info_new(const char *name, const struct schema *s)
 {
     struct owned_info *o = mem_zalloc(1, sizeof(*o));
+    struct buf changes = BUF_INIT;
     arena_init(&o->arena);
     o->info.name = arena_strdup(&o->arena, name);
+    schema_format_changes(s, &changes);
+    o->info.changes = take_text(&o->arena, &changes);
+    buf_close(&changes);
     describe_families(o, s);
     describe_groups(o, s);
     return o;

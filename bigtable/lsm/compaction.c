@@ -9,6 +9,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/chain_prefetch.h"
+#include "bigtable/lsm/change_order.h"
 #include "bigtable/lsm/compaction_choice.h"
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/memtable.h"
@@ -142,7 +143,7 @@ static int run_job(struct job *j,
     PRE(count > 0);
     PRE(!j->filter);
     merge_init(&j->merge, sources, heap, count);
-    if (hooks->new_filter)
+    if (hooks->new_filter && !j->output.changes)
         j->filter = hooks->new_filter(hooks->ctx, j->lsm);
     if (j->filter && j->filter->begin)
         j->filter->begin(j->filter->ctx, to_bottom);
@@ -279,6 +280,23 @@ static bool is_to_be_merged(const struct lsm_snapshot *s)
     return above;
 }
 
+/* The marks of the memtables of @s that keep the order of changes, oldest
+ * first. Of a group that began to keep changes there may be others below. */
+static void gather_changes(const struct lsm_snapshot *s,
+                           struct change_extent *extent,
+                           struct change_marks *marks)
+{
+    PRE(s->mem_count > 1);
+    for (size_t i = s->mem_count; i-- > 1;)
+        if (s->mems[i]->order)
+            change_order_copy_marks(s->mems[i]->order, UINT64_MAX, marks);
+    if (marks->count == 0)
+        return;
+    *extent = (struct change_extent){s->mems[1]->sequence, marks->list[0].us,
+                                     marks->list[marks->count - 1].us};
+    POST(extent->first_us <= extent->last_us);
+}
+
 static int flush_mems(struct lsm *l,
                       const struct lsm_snapshot *s,
                       struct output *o,
@@ -290,10 +308,15 @@ static int flush_mems(struct lsm *l,
     struct merge_source **pointers =
         mem_zalloc(2 * count, sizeof(struct merge_source *));
     struct job j = {.lsm = l};
+    struct change_extent changes = {0};
+    struct change_marks marks = {0};
+    struct buf encoded = BUF_INIT;
     uint64_t bytes = 0;
     int rc;
 
     PRE(s->mem_count > 1);
+    gather_changes(s, &changes, &marks);
+    change_marks_encode(&marks, &encoded);
     for (size_t i = 0; i < count; i++) {
         mem_source_init(&mems[i], s->mems[i + 1], UINT64_MAX);
         mem_source_read_whole(&mems[i], &prefetch[i]);
@@ -302,9 +325,16 @@ static int flush_mems(struct lsm *l,
     }
     output_init(&j.output, l, bytes);
     j.output.hurried = is_to_be_merged(s);
+    if (changes.end_sequence) {
+        j.output.changes = &changes;
+        j.output.marks = buf_slice(&encoded);
+    }
     rc = run_job(&j, pointers, pointers + count, count,
                  s->version->table_count == 0, err);
     *o = j.output;
+    o->changes = NULL;
+    change_marks_close(&marks);
+    buf_close(&encoded);
     mem_free(mems);
     mem_free(prefetch);
     mem_free(pointers);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
+#include "bigtable/lsm/change_order.h"
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/sstable/block_cache.h"
@@ -66,6 +67,8 @@ int lsm__open_table(struct lsm *l,
 }
 
 /* --- life ---------------------------------------------------------------- */
+
+static void lsm_push_memtable(struct lsm *l);
 
 static struct lsm *new_lsm(const struct lsm_options *opts)
 {
@@ -152,7 +155,8 @@ int lsm_open(const struct lsm_options *opts,
         rc = check_runs(files, table_count, err);
     if (!rc) {
         struct version *v = version_new(files, table_count);
-        l->active = memtable_new(block_cache_chunks(opts->cache));
+        l->active =
+            memtable_new(block_cache_chunks(opts->cache), opts->keeps_changes);
         state_slot_init(&l->slot, state_new(l, v, &l->active, 1));
         memtable_unref(l->active); /* The state holds it. */
         version_unref(v);
@@ -191,7 +195,31 @@ struct group_options lsm__group_options(const struct lsm *l)
     return options;
 }
 
+void lsm_keep_changes(struct lsm *l, bool keep)
+{
+    PRE(memtable_count(l->active) == 0);
+    mutex_lock(&l->publish_mutex);
+    l->options.keeps_changes = keep;
+    mutex_unlock(&l->publish_mutex);
+    lsm_push_memtable(l);
+}
+
+int lsm_open_change_file(struct lsm *l,
+                         const struct lsm_table *table,
+                         struct sstable_file **out,
+                         struct err *err)
+{
+    return lsm__open_table(l, table, out, err);
+}
+
 /* --- writing ------------------------------------------------------------- */
+
+void lsm_note_commit(struct lsm *l, uint64_t sequence, int64_t us, bool again)
+{
+    PRE(l->active->order);
+    PRE(sequence > 0);
+    change_order_note(l->active->order, sequence, us, again);
+}
 
 static void note_active_bytes(struct lsm *l)
 {
@@ -231,35 +259,46 @@ size_t lsm_frozen_memory(const struct lsm *l)
     return atomic_load(&l->frozen_memory);
 }
 
-void lsm_freeze(struct lsm *l, uint64_t sequence)
+/* A new active memtable above those there are. An empty one makes way. */
+static void lsm_push_memtable(struct lsm *l)
 {
     struct memtable *old = l->active;
+    size_t skipped = memtable_count(old) == 0;
     struct memtable **mems;
     struct lsm_snapshot *s;
     struct memtable *fresh;
 
-    if (memtable_count(old) == 0)
-        return;
-    PRE(old->sequence == 0); /* INV-3: it is frozen once. */
-    old->sequence = sequence;
-    fresh = memtable_new(block_cache_chunks(l->options.cache));
+    fresh = memtable_new(block_cache_chunks(l->options.cache),
+                         l->options.keeps_changes);
     mutex_lock(&l->publish_mutex);
     s = state_pin(&l->slot);
     INVARIANT(s->mems[0] == old);
-    INVARIANT(s->mem_count == 1 || s->mems[1]->sequence <= sequence);
+    INVARIANT(s->mem_count == 1 || skipped ||
+              s->mems[1]->sequence <= old->sequence);
     mems = mem_alloc((s->mem_count + 1) * sizeof(struct memtable *));
     mems[0] = fresh;
-    for (size_t i = 0; i < s->mem_count; i++)
-        mems[i + 1] = s->mems[i];
+    for (size_t i = skipped; i < s->mem_count; i++)
+        mems[i + 1 - skipped] = s->mems[i];
     l->active = fresh;
     atomic_store(&l->active_bytes, 0);
     atomic_store(&l->active_memory, 0);
-    atomic_fetch_add(&l->frozen_memory, memtable_memory(old));
-    state_publish(&l->slot, state_new(l, s->version, mems, s->mem_count + 1));
+    if (!skipped)
+        atomic_fetch_add(&l->frozen_memory, memtable_memory(old));
+    state_publish(&l->slot,
+                  state_new(l, s->version, mems, s->mem_count + 1 - skipped));
     mutex_unlock(&l->publish_mutex);
     memtable_unref(fresh);
     state_unpin(s);
     mem_free(mems);
+}
+
+void lsm_freeze(struct lsm *l, uint64_t sequence)
+{
+    if (memtable_count(l->active) == 0)
+        return;
+    PRE(l->active->sequence == 0); /* INV-3: it is frozen once. */
+    l->active->sequence = sequence;
+    lsm_push_memtable(l);
 }
 
 /* --- changing the set of tables ------------------------------------------ */
@@ -269,10 +308,13 @@ commit_change(struct lsm *l, const struct lsm_change *c, struct err *err)
 {
     struct lsm_table *added = mem_zalloc(c->added_count + 1, sizeof(*added));
     uint64_t *removed = mem_zalloc(c->removed_count + 1, sizeof(*removed));
+    struct lsm_change_file *retired =
+        mem_zalloc(c->removed_count + 1, sizeof(*retired));
     struct lsm_edit edit = {.added = added,
                             .added_count = c->added_count,
                             .removed = removed,
                             .removed_count = c->removed_count,
+                            .retired = retired,
                             .flushed_sequence = c->flushed_sequence};
     int rc;
 
@@ -283,9 +325,17 @@ commit_change(struct lsm *l, const struct lsm_change *c, struct err *err)
         added[i] = c->added[i]->info;
     for (size_t i = 0; i < c->removed_count; i++)
         removed[i] = c->removed[i]->info.number;
+    for (size_t i = 0; i < c->removed_count; i++) {
+        const struct sstable_properties *p =
+            sstable_reader_properties(c->removed[i]->reader);
+        if (p->changes.end_sequence)
+            retired[edit.retired_count++] =
+                (struct lsm_change_file){c->removed[i]->info, p->changes};
+    }
     rc = l->options.hooks.commit(l->options.hooks.ctx, l, &edit, err);
     mem_free(added);
     mem_free(removed);
+    mem_free(retired);
     return rc;
 }
 

@@ -40,11 +40,13 @@
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
-#include "bigtable/row/schema.h" /* struct group_options */
+#include "bigtable/row/schema.h"         /* struct group_options */
+#include "bigtable/sstable/properties.h" /* struct change_extent */
 
 struct block_cache;
 struct buf;
 struct explain_tablet;
+struct sstable_file;
 struct fs;
 struct lsm;
 struct lsm_iter;
@@ -65,12 +67,21 @@ struct lsm_table {
     struct slice last_key;
 };
 
+/* A table that holds changes of its tablet: it is of a flush that dropped
+ * nothing. */
+struct lsm_change_file {
+    struct lsm_table table;
+    struct change_extent extent;
+};
+
 /* A change of the set of tables: applied all or not at all. */
 struct lsm_edit {
     const struct lsm_table *added;
     size_t added_count;
     const uint64_t *removed; /* Numbers. */
     size_t removed_count;
+    const struct lsm_change_file *retired; /* Of those removed, the ones that */
+    size_t retired_count;                  /* hold changes. */
     uint64_t flushed_sequence; /* After a flush: everything at or below it is
                                   in tables; else 0. */
 };
@@ -120,6 +131,7 @@ struct lsm_options {
     struct slice lower;         /* Bounds on row keys (encoded): entries of */
     struct slice upper;         /* shared tables outside are not seen. Copied.
                                    An empty upper is no bound. */
+    bool keeps_changes;         /* See lsm_keep_changes(). */
     uint64_t compaction_bytes_per_s; /* Rate limit; 0 for none. */
     /* A commit that failed may have been made, and another server may rely on
      * it: its SSTables stay, and the owner of the directory sweeps them. */
@@ -143,7 +155,23 @@ void lsm_close(struct lsm *l);
  * Any thread. */
 void lsm_set_options(struct lsm *l, const struct group_options *options);
 
+/* From now on memtables keep the order in which entries come, and what is
+ * flushed of these loses nothing: no deletion, no version; or no more. PRE: the
+ * active memtable is empty, and nobody inserts. Any other thread. */
+void lsm_keep_changes(struct lsm *l, bool keep);
+/* Open a table that held changes of @l and is none of its tables any more.
+ * *@out is one reference: sstable_file_unref() of version.h. Parks. */
+MUST_CHECK int lsm_open_change_file(struct lsm *l,
+                                    const struct lsm_table *table,
+                                    struct sstable_file **out,
+                                    struct err *err);
+
 /* --- writing ------------------------------------------------------------- */
+
+/* Of a group that keeps its changes: the entries that are inserted next are of
+ * the commit whose first entry, in whatever group, has number @sequence, at
+ * @us. @again: the commit before it was to the same row. */
+void lsm_note_commit(struct lsm *l, uint64_t sequence, int64_t us, bool again);
 
 /* Put one entry into the memtable; both are copied. Never waits. */
 void lsm_insert(struct lsm *l, struct slice key, struct slice value);

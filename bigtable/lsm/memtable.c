@@ -7,12 +7,16 @@
 #include "bigtable/lsm/memtable.h"
 
 #include "base/core/panic.h"
+#include "bigtable/lsm/change_order.h"
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/cell_key.h"
 
-struct memtable *memtable_new(struct chunk_pool *pool)
+struct memtable *memtable_new(struct chunk_pool *pool, bool ordered)
 {
     struct memtable *m = mem_zalloc(1, sizeof(*m));
+
+    if (ordered)
+        m->order = change_order_new();
 
     atomic_init(&m->refs, 1);
     skip_list_init(&m->list, pool);
@@ -34,8 +38,19 @@ void memtable_unref(struct memtable *m)
     INVARIANT(before > 0);
     if (before > 1)
         return;
+    change_order_free(m->order);
     skip_list_close(&m->list);
     mem_free(m);
+}
+
+static void memtable_order(struct memtable *m, const struct skip_node *n)
+{
+    size_t grown;
+
+    PRE(m->order);
+    grown = change_order_add(m->order, n);
+    if (UNLIKELY(grown))
+        atomic_fetch_add_explicit(&m->list.memory, grown, memory_order_relaxed);
 }
 
 /* Note the kind of @key. Returns the length of the part that all versions of
@@ -54,8 +69,12 @@ static size_t memtable_note(struct memtable *m, struct slice key)
 
 void memtable_insert(struct memtable *m, struct slice key, struct slice value)
 {
+    const struct skip_node *n;
+
     PRE(m->sequence == 0); /* INV-3 of lsm.h */
-    skip_list_insert(&m->list, key, memtable_note(m, key), value);
+    n = skip_list_insert(&m->list, key, memtable_note(m, key), value);
+    if (m->order)
+        memtable_order(m, n);
 }
 
 void memtable_insert_with(struct memtable *m,
@@ -63,6 +82,10 @@ void memtable_insert_with(struct memtable *m,
                           struct slice key,
                           struct slice value)
 {
+    const struct skip_node *n;
+
     PRE(m->sequence == 0); /* INV-3 of lsm.h */
-    skip_batch_insert(b, &m->list, key, memtable_note(m, key), value);
+    n = skip_batch_insert(b, &m->list, key, memtable_note(m, key), value);
+    if (m->order)
+        memtable_order(m, n);
 }

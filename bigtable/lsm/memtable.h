@@ -12,6 +12,7 @@
 
 #include "bigtable/lsm/skip_list.h"
 
+struct change_order;
 struct skip_batch;
 
 struct memtable {
@@ -19,10 +20,12 @@ struct memtable {
     atomic_bool has_scope_deletions; /* Deletions of whole rows or families. */
     uint64_t sequence; /* 0 until it is frozen; no entry has a higher number. */
     struct skip_list list;
+    struct change_order *order; /* Of a table that keeps its changes: entries
+                                   as they came. Owned; NULL: none. */
 };
 
-/* One reference, owned by the caller. */
-struct memtable *memtable_new(struct chunk_pool *pool);
+/* One reference, owned by the caller. @ordered: its table keeps changes. */
+struct memtable *memtable_new(struct chunk_pool *pool, bool ordered);
 /* One more reference. Returns @m. */
 struct memtable *memtable_ref(struct memtable *m);
 void memtable_unref(struct memtable *m); /* Any thread. */

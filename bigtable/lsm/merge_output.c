@@ -59,10 +59,13 @@ static int finish_table(struct output *o, struct err *err)
     const struct sstable_properties *p;
     struct sstable_file *f;
     struct lsm_table info;
-    int rc = sstable_writer_finish(o->writer, err);
+    int rc;
 
     PRE(o->writer);
     PRE(o->number > 0);
+    if (o->changes)
+        sstable_writer_set_changes(o->writer, o->changes, o->marks);
+    rc = sstable_writer_finish(o->writer, err);
     if (rc)
         return rc;
     p = sstable_writer_properties(o->writer);

@@ -17,6 +17,8 @@ struct sstable_writer;
 struct output {
     struct lsm *lsm;
     uint64_t expected_bytes;
+    const struct change_extent *changes; /* Its tables hold changes, with */
+    struct slice marks;                  /* these marks. Borrowed; NULL: no. */
     bool hurried; /* Its tables do not last, see sstable_writer_hurry(). */
     struct sstable_writer *writer; /* NULL between tables. */
     uint64_t number; /* Of the table being written; 0 between tables. */

@@ -47,13 +47,14 @@ void skip_batch_free(struct skip_batch *b)
     mem_free(b);
 }
 
-void skip_batch_insert(struct skip_batch *b,
-                       struct skip_list *l,
-                       struct slice key,
-                       size_t stem_bytes,
-                       struct slice value)
+const struct skip_node *skip_batch_insert(struct skip_batch *b,
+                                          struct skip_list *l,
+                                          struct slice key,
+                                          size_t stem_bytes,
+                                          struct slice value)
 {
     struct pending *p = &b->pending[b->count++];
+    const struct skip_node *node;
 
     PRE(b->count <= SKIP_BATCH_COUNT_MAX);
     PRE(stem_bytes <= key.len);
@@ -66,10 +67,11 @@ void skip_batch_insert(struct skip_batch *b,
         p->hash = hash64_slice(slice_sub(key, 0, stem_bytes));
         stem_index_ask_for(&l->stems, p->hash);
     }
-    p->node = skip_list__new_node(l, key, value);
+    node = p->node = skip_list__new_node(l, key, value);
     p->key = skip_node_key(p->node);
     if (b->count == SKIP_BATCH_COUNT_MAX)
         skip_batch_end(b);
+    return node;
 }
 
 static void begin_search(struct pending *p)

@@ -363,12 +363,14 @@ void skip_list__link(struct skip_list *l,
     skip_list_add_to_counter(&l->count, 1);
 }
 
-void skip_list_insert(struct skip_list *l,
-                      struct slice key,
-                      size_t stem_bytes,
-                      struct slice value)
+const struct skip_node *skip_list_insert(struct skip_list *l,
+                                         struct slice key,
+                                         size_t stem_bytes,
+                                         struct slice value)
 {
-    skip_list__link(l, skip_list__new_node(l, key, value), stem_bytes, 0, NULL);
+    struct skip_node *n = skip_list__new_node(l, key, value);
+    skip_list__link(l, n, stem_bytes, 0, NULL);
+    return n;
 }
 
 const struct skip_node *skip_list_seek(const struct skip_list *l,

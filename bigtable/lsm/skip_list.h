@@ -80,11 +80,11 @@ void skip_list_close(struct skip_list *l);
 
 /* Copy an entry in. PRE: no equal key is there. @stem_bytes is the length of
  * the key's stem, which all versions of one cell share (stem_index.h); 0: it
- * has none. */
-void skip_list_insert(struct skip_list *l,
-                      struct slice key,
-                      size_t stem_bytes,
-                      struct slice value);
+ * has none. Returns its node, which lives as long as @l. */
+const struct skip_node *skip_list_insert(struct skip_list *l,
+                                         struct slice key,
+                                         size_t stem_bytes,
+                                         struct slice value);
 
 /* First node whose key is >= @key, or NULL; all nodes for an empty key. */
 const struct skip_node *skip_list_seek(const struct skip_list *l,

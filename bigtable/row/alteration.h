@@ -14,6 +14,8 @@ enum quarry_alter_kind {
     QUARRY_SET_REPLICATION, /* Of all groups: the number is in `name`, as text.
                                Present files of a cluster's table are changed
                                in the background. */
+    QUARRY_SET_CHANGES,     /* How long changes are kept: `name` is "off" or a
+                               time, `options` "max=BYTES" or "". */
 };
 
 struct quarry_alter {

@@ -72,6 +72,8 @@ void gc_rule_format(const struct gc_rule *r, struct buf *out);
 /* A duration as above, "7d", to µs. */
 MUST_CHECK int
 gc_duration_parse(struct slice text, uint64_t *us, struct err *err);
+/* Append @us as gc_duration_parse() takes it. */
+void gc_duration_format(uint64_t us, struct buf *out);
 
 /* Binary form; NULL is one byte. Decoding bounds depth and width, and sets
  * c->bad on malformed input, leaving *@out NULL. */

@@ -220,13 +220,19 @@ int gc_rule_parse(struct slice text, struct gc_rule **out, struct err *err)
     return 0;
 }
 
-static void format_age(uint64_t us, struct buf *out)
+void gc_duration_format(uint64_t us, struct buf *out)
 {
     size_t i = 0;
     while (us % units[i].us != 0 || (us == 0 && units[i].us > 1000000))
         i++;
-    buf_printf(out, "ttl=%llu%s", (unsigned long long)(us / units[i].us),
+    buf_printf(out, "%llu%s", (unsigned long long)(us / units[i].us),
                units[i].name);
+}
+
+static void format_age(uint64_t us, struct buf *out)
+{
+    buf_append_str(out, "ttl=");
+    gc_duration_format(us, out);
 }
 
 void gc_rule_format(const struct gc_rule *r, struct buf *out)

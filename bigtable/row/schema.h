@@ -25,6 +25,8 @@ struct gc_rule;
 #define FAMILY_COUNT_MAX     1024 /* "at most hundreds", says the paper. */
 #define GROUP_COUNT_MAX      32
 #define REPLICATION_MAX      16
+/* Changes are kept for a century at most. */
+#define CHANGES_US_MAX (UINT64_C(100) * 366 * 24 * 3600 * 1000000)
 
 enum bloom_kind {
     BLOOM_NONE,
@@ -79,6 +81,8 @@ struct schema {
     family_id next_family; /* Ids the next ones get. */
     uint32_t next_group;
     size_t hidden_count; /* Of the families; 0: a table without transactions. */
+    uint64_t changes_us; /* How long changes are kept; 0: they are not, */
+    uint64_t changes_bytes; /* and in how many bytes at most; 0: in any. */
 };
 
 /* Every schema has this group; families are stored there unless told. */
@@ -120,6 +124,14 @@ MUST_CHECK int schema_update_group(struct schema *s,
                                    const char *name,
                                    const char *options,
                                    struct err *err);
+
+/* Keep changes as @text says: "off", or "7d", or "7d,max=10GiB" (a time, and a
+ * bound of the bytes of each tablet that are kept for changes alone).
+ * ERR_INVALID. */
+MUST_CHECK int
+schema_set_changes(struct schema *s, const char *text, struct err *err);
+/* Append it, as schema_set_changes() takes it. */
+void schema_format_changes(const struct schema *s, struct buf *out);
 
 /* NULL when there is none. Borrowed from @s. */
 const struct family *schema_family(const struct schema *s, struct slice name);

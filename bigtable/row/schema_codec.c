@@ -4,6 +4,7 @@
  *              group_count:varint group… family_count:varint family…
  *              and, from version 2 on, replication:varint of each group
  *              and, from version 3 on, cache:u8 of each group
+ *              and, from version 4 on, changes_us:varint changes_bytes:varint
  *     group  = name:lslice id:varint compression:u8 level:zigzag dictionary:u8
  *              block_bytes:varint bloom:u8 bloom_bits:varint in_memory:u8
  *              memtable_bytes:varint
@@ -19,7 +20,8 @@
 #include "bigtable/row/schema.h"
 
 /* Written with the lowest version that has what it says. */
-#define SCHEMA_VERSION      3
+#define SCHEMA_VERSION      4
+#define VERSION_CACHE       3
 #define VERSION_REPLICATION 2
 #define VERSION_PLAIN       1
 #define GROUP_ENCODED_MIN   10 /* Bytes of the smallest group, */
@@ -58,8 +60,10 @@ static bool has_cache(const struct schema *s)
 
 static uint64_t schema_version(const struct schema *s)
 {
-    if (has_cache(s))
+    if (s->changes_us)
         return SCHEMA_VERSION;
+    if (has_cache(s))
+        return VERSION_CACHE;
     return has_replication(s) ? VERSION_REPLICATION : VERSION_PLAIN;
 }
 
@@ -82,8 +86,12 @@ void schema_encode(const struct schema *s, struct buf *out)
     }
     for (size_t i = 0; version > VERSION_PLAIN && i < s->group_count; i++)
         buf_put_varint(out, s->groups[i].options.replication);
-    for (size_t i = 0; version == SCHEMA_VERSION && i < s->group_count; i++)
+    for (size_t i = 0; version >= VERSION_CACHE && i < s->group_count; i++)
         buf_put_u8(out, (uint8_t)s->groups[i].options.cache);
+    if (version < SCHEMA_VERSION)
+        return;
+    buf_put_varint(out, s->changes_us);
+    buf_put_varint(out, s->changes_bytes);
 }
 
 /* A number of at most @max; anything else is bad. */
@@ -192,9 +200,14 @@ int schema_decode(struct slice bytes, struct schema **out, struct err *err)
     for (size_t i = 0; version > VERSION_PLAIN && i < s->group_count; i++)
         s->groups[i].options.replication =
             (uint32_t)read_number(&c, REPLICATION_MAX);
-    for (size_t i = 0; version == SCHEMA_VERSION && i < s->group_count; i++)
+    for (size_t i = 0; version >= VERSION_CACHE && i < s->group_count; i++)
         s->groups[i].options.cache =
             (enum cache_option)read_number(&c, CACHE_OPTION_COUNT - 1);
+    if (version == SCHEMA_VERSION) {
+        s->changes_us = read_number(&c, CHANGES_US_MAX);
+        s->changes_bytes = cursor_varint(&c);
+        c.bad |= s->changes_us == 0;
+    }
     if (c.bad || c.p != c.end) {
         schema_free(s);
         return err_set(err, ERR_CORRUPT, "malformed schema");

@@ -26,6 +26,7 @@ enum {
     TAG_FIRST_KEY = 12,
     TAG_LAST_KEY = 13,
     TAG_FAMILY = 14, /* One each: id varint, bytes varint. */
+    TAG_CHANGES = 16,
 };
 
 void sstable_properties_init(struct sstable_properties *p)
@@ -111,6 +112,20 @@ static void properties_check(const struct sstable_properties *p)
     INVARIANT(p->sequence_min <= p->sequence_max); /* INV-3 */
 }
 
+static void append_changes(struct buf *out, const struct sstable_properties *p)
+{
+    char handle[BLOCK_HANDLE_BYTES_MAX];
+    struct buf body = BUF_INIT;
+    size_t bytes = (size_t)(block_handle_put(handle, &p->marks) - handle);
+
+    buf_put_varint(&body, p->changes.end_sequence);
+    buf_put_zigzag(&body, p->changes.first_us);
+    buf_put_zigzag(&body, p->changes.last_us);
+    buf_append(&body, handle, bytes);
+    append_bytes(out, TAG_CHANGES, buf_slice(&body));
+    buf_close(&body);
+}
+
 void sstable_properties_append(struct buf *out,
                                const struct sstable_properties *p)
 {
@@ -129,6 +144,17 @@ void sstable_properties_append(struct buf *out,
         buf_put_varint(out, f->id);
         buf_put_varint(out, f->bytes);
     }
+    if (p->changes.end_sequence)
+        append_changes(out, p);
+}
+
+static void parse_changes(struct sstable_properties *p, struct cursor *c)
+{
+    p->changes.end_sequence = cursor_varint(c);
+    p->changes.first_us = cursor_zigzag(c);
+    p->changes.last_us = cursor_zigzag(c);
+    block_handle_get(c, SSTABLE_BYTES_MAX, &p->marks);
+    c->bad |= p->changes.end_sequence < p->sequence_max;
 }
 
 static void parse_family(struct sstable_properties *p, struct cursor *c)
@@ -161,6 +187,7 @@ parse_one(struct sstable_properties *p, uint64_t tag, struct cursor *c)
         buf_append(&p->last_key, c->p, cursor_left(c));
         break;
     case TAG_FAMILY: parse_family(p, c); break;
+    case TAG_CHANGES: parse_changes(p, c); break;
     default: break; /* Written by a later version. */
     }
 }

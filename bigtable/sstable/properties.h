@@ -18,10 +18,19 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/sstable/sstable_format.h" /* struct block_handle */
 
 struct family_bytes {
     family_id id;
     uint64_t bytes; /* Keys and values before compression. */
+};
+
+/* The changes of a tablet that a table holds: every entry that its group got
+ * behind the table before it and up to end_sequence. */
+struct change_extent {
+    uint64_t end_sequence; /* The end of a commit. 0: it is no such table. */
+    int64_t first_us;      /* Times of the first commit, */
+    int64_t last_us;       /* and of the last. */
 };
 
 struct sstable_properties {
@@ -37,6 +46,8 @@ struct sstable_properties {
     int64_t time_max_us;
     uint64_t dictionary_tried; /* 1 if training one was tried. */
     uint64_t bloom;            /* enum bloom_kind of its filters. */
+    struct change_extent changes;
+    struct block_handle marks; /* Where the times of its commits are. */
     struct buf first_key;
     struct buf last_key;
     struct family_bytes *families; /* Owned; in order of first appearance. */

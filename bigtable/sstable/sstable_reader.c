@@ -275,6 +275,28 @@ static int read_properties(struct sstable_reader *r, struct err *err)
     return rc;
 }
 
+int sstable_reader_marks(struct sstable_reader *r,
+                         struct buf *marks,
+                         struct err *err)
+{
+    struct cached_block *b;
+    const struct block_handle *h = &r->properties.marks;
+    int rc;
+
+    PRE(r->properties.changes.end_sequence > 0);
+    if (h->stored_bytes == 0 || h->offset + h->stored_bytes > r->file_bytes)
+        return err_set(err, ERR_CORRUPT,
+                       "table %s: its marks of changes are "
+                       "outside of the file",
+                       r->path);
+    rc = sstable_reader__load(r, h, NULL, &b, err);
+    if (rc)
+        return rc;
+    buf_append(marks, b->data, b->len);
+    cached_block_unref(b);
+    return 0;
+}
+
 static int read_dictionary(struct sstable_reader *r, struct err *err)
 {
     struct cached_block *b;

@@ -37,6 +37,7 @@
 #include "bigtable/sstable/sstable_format.h"
 
 struct block_cache;
+struct buf;
 struct cached_block;
 struct explain_file;
 struct fs;
@@ -62,6 +63,11 @@ void sstable_reader_unref(struct sstable_reader *r); /* NULL is allowed. */
 /* Borrowed; live as long as @r. */
 const struct sstable_properties *
 sstable_reader_properties(const struct sstable_reader *r);
+/* Append the marks of a table for changes (properties: changes.end_sequence is
+ * not 0) to @marks, as change_marks.h encodes them. Parks. */
+MUST_CHECK int sstable_reader_marks(struct sstable_reader *r,
+                                    struct buf *marks,
+                                    struct err *err);
 uint64_t sstable_reader_file_bytes(const struct sstable_reader *r);
 /* Is it encrypted? */
 bool sstable_reader_is_sealed(const struct sstable_reader *r);

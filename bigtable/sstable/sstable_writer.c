@@ -86,6 +86,7 @@ struct sstable_writer {
     struct sstable_sealing *sealing;     /* Owned; NULL: not encrypted. */
     struct buf sealed;                   /* An encrypted block. */
     struct buf scratch;
+    struct buf marks; /* Of changes; empty: it is not for them. */
     struct sstable_properties properties;
     size_t row_len;    /* Of the last key: its row part, */
     size_t column_len; /* its column part, */
@@ -212,6 +213,7 @@ void sstable_writer_free(struct sstable_writer *w)
     buf_close(&w->sealed);
     sstable_sealing_free(w->sealing);
     buf_close(&w->scratch);
+    buf_close(&w->marks);
     sstable_properties_close(&w->properties);
     dictionary_free(w->dictionary);
     if (w->codec)
@@ -557,6 +559,9 @@ static int write_tail(struct sstable_writer *w, struct err *err)
     if (w->dictionary)
         rc = write_payload(w, w->dictionary->bytes, BLOCK_RAW,
                            w->dictionary->bytes.len, &footer.dictionary, err);
+    if (!rc && w->marks.len)
+        rc = write_block(w, buf_slice(&w->marks), false, &w->properties.marks,
+                         err);
     if (!rc) {
         buf_clear(&w->scratch);
         sstable_properties_append(&w->scratch, &w->properties);
@@ -585,6 +590,18 @@ static int write_tail(struct sstable_writer *w, struct err *err)
     if (rc)
         err_wrap(err, "table %s", w->path);
     return rc;
+}
+
+void sstable_writer_set_changes(struct sstable_writer *w,
+                                const struct change_extent *extent,
+                                struct slice marks)
+{
+    PRE(!w->finished);
+    PRE(marks.len > 0);
+    PRE(extent->end_sequence >= w->properties.sequence_max);
+    buf_clear(&w->marks);
+    buf_append_slice(&w->marks, marks);
+    w->properties.changes = *extent;
 }
 
 int sstable_writer_finish(struct sstable_writer *w, struct err *err)

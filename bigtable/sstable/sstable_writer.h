@@ -30,6 +30,7 @@
 #include "base/core/slice.h"
 #include "bigtable/row/schema.h" /* struct group_options */
 
+struct change_extent;
 struct fs;
 struct keyring;
 struct sstable_properties;
@@ -69,6 +70,13 @@ MUST_CHECK int sstable_writer_add(struct sstable_writer *w,
 
 /* Bytes of the file if it were finished now, roughly. */
 uint64_t sstable_writer_bytes(const struct sstable_writer *w);
+
+/* The table is of a flush that dropped nothing: it holds changes as @extent
+ * says, with @marks (change_marks.h), copied. PRE: extent->end_sequence is at
+ * least that of every entry. */
+void sstable_writer_set_changes(struct sstable_writer *w,
+                                const struct change_extent *extent,
+                                struct slice marks);
 
 /* Write the rest, sync and close the file. Parks. PRE: at least one entry. */
 MUST_CHECK int sstable_writer_finish(struct sstable_writer *w, struct err *err);

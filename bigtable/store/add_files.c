@@ -145,6 +145,8 @@ static void put_loads(struct adding *a, const struct manifest_tablet *old)
     edit_put_loads(&a->fresh, old->id, loads, n);
     edit_put_stamp(&a->fresh, old->id, old->stamped_us);
     edit_put_done(&a->fresh, old->id, buf_slice(&old->done), true);
+    edit_put_changes_of(&a->fresh, old->id, &old->changes, SLICE_EMPTY,
+                        SLICE_EMPTY);
 }
 
 static void put_taker(struct adding *a,
@@ -239,7 +241,8 @@ static int open_takers(struct adding *a, struct err *err)
         const struct manifest_tablet *t = &state.tablets[opened];
         rc = tablet_open(a->store, a->table, t->id, buf_slice(&t->start),
                          buf_slice(&t->end), a->view->schema, t->groups,
-                         t->group_count, &a->takers[opened].fresh, err);
+                         t->group_count, &t->changes, &a->takers[opened].fresh,
+                         err);
         opened += rc == 0;
     }
     INVARIANT(rc || opened == a->taker_count);

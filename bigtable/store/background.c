@@ -499,7 +499,7 @@ static void freeze_some(struct store *s)
         if (!g)
             break;
         frozen += lsm_active_memory(g->lsm);
-        tablet_group_freeze(g, atomic_load(&g->last_sequence));
+        tablet_group_freeze(g, tablet_last_sequence(g->tablet));
     } while (frozen < enough);
     store_views_free(views, count);
 }

@@ -717,6 +717,11 @@ static uint64_t *live_numbers(const struct manifest_state *s,
             for (size_t f = 0; f < group->file_count; f++)
                 buf_append(&list, &group->files[f].number, sizeof(uint64_t));
         }
+    for (size_t i = 0; i < s->tablet_count; i++) {
+        const struct changes_record *r = &s->tablets[i].changes;
+        for (size_t f = 0; f < r->file_count; f++)
+            buf_append(&list, &r->files[f].file.table.number, sizeof(uint64_t));
+    }
     *count = list.len / sizeof(uint64_t);
     buf_reserve(&list, sizeof(uint64_t));
     qsort(list.data, *count, sizeof(uint64_t), compare_numbers);

@@ -24,6 +24,8 @@ enum op {
     OP_PUT_SNAPSHOT = 11,
     OP_DROP_SNAPSHOT = 12,
     OP_PUT_LOG_FILES = 13,
+    OP_PUT_CHANGES = 14,
+    OP_DROP_CHANGES = 15,
 };
 
 /* Those of files, tables and tablets: the next one does not overflow. */
@@ -58,6 +60,7 @@ static void tablet_close(struct manifest_tablet *t)
     buf_close(&t->start);
     buf_close(&t->end);
     buf_close(&t->done);
+    changes_record_close(&t->changes);
 }
 
 void manifest_state_close(struct manifest_state *s)
@@ -139,22 +142,25 @@ void edit_drop_table(struct buf *edit, uint64_t id)
     buf_put_varint(edit, id);
 }
 
+static void put_file(struct buf *edit, const struct lsm_table *f)
+{
+    buf_put_varint(edit, f->number);
+    buf_put_varint(edit, f->bytes);
+    buf_put_varint(edit, f->entry_count);
+    buf_put_varint(edit, f->sequence_min);
+    buf_put_varint(edit, f->sequence_max);
+    buf_put_varint(edit, f->run);
+    buf_put_lslice(edit, f->first_key);
+    buf_put_lslice(edit, f->last_key);
+}
+
 static void
 put_files(struct buf *edit, const struct lsm_table *files, size_t count)
 {
     PRE(count == 0 || files);
     buf_put_varint(edit, count);
-    for (size_t i = 0; i < count; i++) {
-        const struct lsm_table *f = &files[i];
-        buf_put_varint(edit, f->number);
-        buf_put_varint(edit, f->bytes);
-        buf_put_varint(edit, f->entry_count);
-        buf_put_varint(edit, f->sequence_min);
-        buf_put_varint(edit, f->sequence_max);
-        buf_put_varint(edit, f->run);
-        buf_put_lslice(edit, f->first_key);
-        buf_put_lslice(edit, f->last_key);
-    }
+    for (size_t i = 0; i < count; i++)
+        put_file(edit, &files[i]);
 }
 
 void edit_put_groups(struct buf *out,
@@ -246,6 +252,71 @@ void edit_put_done(struct buf *edit,
     buf_put_lslice(edit, done);
 }
 
+static void put_change_file(struct buf *edit, const struct change_file_info *f)
+{
+    buf_put_varint(edit, f->group);
+    buf_put_varint(edit, f->file.extent.end_sequence);
+    buf_put_zigzag(edit, f->file.extent.first_us);
+    buf_put_zigzag(edit, f->file.extent.last_us);
+    put_file(edit, &f->file.table);
+}
+
+static void put_changes_head(struct buf *edit,
+                             uint64_t tablet,
+                             uint64_t floor,
+                             int64_t floor_us)
+{
+    buf_put_u8(edit, OP_PUT_CHANGES);
+    buf_put_varint(edit, tablet);
+    buf_put_varint(edit, floor);
+    buf_put_zigzag(edit, floor_us);
+}
+
+void edit_put_changes(struct buf *edit,
+                      uint64_t tablet,
+                      const struct changes_edit *change)
+{
+    put_changes_head(edit, tablet, change->floor, change->floor_us);
+    buf_put_varint(edit, change->removed_count);
+    for (size_t i = 0; i < change->removed_count; i++)
+        buf_put_varint(edit, change->removed[i]);
+    buf_put_varint(edit, change->added_count);
+    for (size_t i = 0; i < change->added_count; i++)
+        put_change_file(edit, &change->added[i]);
+}
+
+static bool
+file_overlaps(const struct lsm_table *f, struct slice lower, struct slice upper)
+{
+    return slice_cmp(f->last_key, lower) >= 0 &&
+           (upper.len == 0 || slice_cmp(f->first_key, upper) < 0);
+}
+
+void edit_put_changes_of(struct buf *edit,
+                         uint64_t tablet,
+                         const struct changes_record *r,
+                         struct slice lower,
+                         struct slice upper)
+{
+    size_t count = 0;
+    if (!r->on)
+        return;
+    for (size_t i = 0; i < r->file_count; i++)
+        count += file_overlaps(&r->files[i].file.table, lower, upper);
+    put_changes_head(edit, tablet, r->floor, r->floor_us);
+    buf_put_varint(edit, 0);
+    buf_put_varint(edit, count);
+    for (size_t i = 0; i < r->file_count; i++)
+        if (file_overlaps(&r->files[i].file.table, lower, upper))
+            put_change_file(edit, &r->files[i]);
+}
+
+void edit_drop_changes(struct buf *edit, uint64_t tablet)
+{
+    buf_put_u8(edit, OP_DROP_CHANGES);
+    buf_put_varint(edit, tablet);
+}
+
 void edit_drop_tablet(struct buf *edit, uint64_t id)
 {
     buf_put_u8(edit, OP_DROP_TABLET);
@@ -313,6 +384,7 @@ void manifest_state_encode(const struct manifest_state *s, struct buf *out)
         edit_put_loads(out, t->id, t->loads, t->load_count);
         edit_put_stamp(out, t->id, t->stamped_us);
         edit_put_done(out, t->id, buf_slice(&t->done), true);
+        edit_put_changes_of(out, t->id, &t->changes, SLICE_EMPTY, SLICE_EMPTY);
     }
     if (s->log_segment_count)
         edit_put_log(out, s->log_segments, s->log_segment_count,
@@ -512,6 +584,71 @@ static void apply_put_done(struct manifest_state *s, struct cursor *c)
     buf_append_slice(&t->done, done);
 }
 
+static void
+remove_change_file(struct changes_record *r, uint64_t number, struct cursor *c)
+{
+    for (size_t i = 0; i < r->file_count; i++)
+        if (r->files[i].file.table.number == number) {
+            change_file_info_close(&r->files[i]);
+            r->files[i] = r->files[--r->file_count];
+            return;
+        }
+    c->bad = true;
+}
+
+static void read_change_file(struct manifest_state *s,
+                             struct cursor *c,
+                             struct changes_record *r)
+{
+    uint64_t group = cursor_varint(c);
+    struct change_file_info f = {.group = (uint32_t)group};
+    f.file.extent.end_sequence = cursor_varint(c);
+    f.file.extent.first_us = cursor_zigzag(c);
+    f.file.extent.last_us = cursor_zigzag(c);
+    read_file(c, &f.file.table);
+    c->bad |= group > UINT32_MAX ||
+              f.file.extent.end_sequence < f.file.table.sequence_max;
+    if (!c->bad) {
+        note_file(s, &f.file.table);
+        change_file_info_copy(&f, &r->files[r->file_count++]);
+    }
+    file_close(&f.file.table);
+}
+
+static void apply_put_changes(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    uint64_t floor = cursor_varint(c);
+    int64_t floor_us = cursor_zigzag(c);
+    size_t removed = cursor_count(c, 1);
+    struct changes_record *r;
+    size_t added;
+    c->bad |= !t;
+    if (c->bad)
+        return;
+    r = &t->changes;
+    r->on = true;
+    r->floor = MAX_OF(r->floor, floor);
+    r->floor_us = MAX_OF(r->floor_us, floor_us);
+    for (size_t i = 0; i < removed && !c->bad; i++)
+        remove_change_file(r, cursor_varint(c), c);
+    added = cursor_count(c, FILE_ENCODED_MIN);
+    if (c->bad || added == 0)
+        return;
+    r->files =
+        mem_realloc(r->files, (r->file_count + added) * sizeof(*r->files));
+    for (size_t i = 0; i < added && !c->bad; i++)
+        read_change_file(s, c, r);
+}
+
+static void apply_drop_changes(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    c->bad |= !t;
+    if (!c->bad)
+        changes_record_close(&t->changes);
+}
+
 static void apply_drop_tablet(struct manifest_state *s, struct cursor *c)
 {
     struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
@@ -652,6 +789,8 @@ int manifest_state_apply(struct manifest_state *s,
         case OP_PUT_DONE: apply_put_done(s, &c); break;
         case OP_PUT_LOG: apply_put_log(s, &c, false); break;
         case OP_PUT_LOG_FILES: apply_put_log(s, &c, true); break;
+        case OP_PUT_CHANGES: apply_put_changes(s, &c); break;
+        case OP_DROP_CHANGES: apply_drop_changes(s, &c); break;
         case OP_PUT_SNAPSHOT: apply_put_snapshot(s, &c); break;
         case OP_DROP_SNAPSHOT: apply_drop_snapshot(s, &c); break;
         default: c.bad = true;
@@ -702,6 +841,20 @@ static void each_file_of_tablet(struct cursor *c,
     }
 }
 
+/* Change files are none that the edit adds to the store. */
+static void skip_changes(struct cursor *c)
+{
+    size_t count;
+    skip_varints(c, 3);
+    skip_varints(c, cursor_count(c, 1));
+    count = cursor_count(c, FILE_ENCODED_MIN);
+    for (size_t i = 0; i < count && !c->bad; i++) {
+        skip_varints(c, 10);
+        cursor_lslice(c);
+        cursor_lslice(c);
+    }
+}
+
 /* Skip what follows @op. Calls @fn, unless NULL, for each file it adds. */
 static void skip_op(struct cursor *c,
                     enum op op,
@@ -716,7 +869,9 @@ static void skip_op(struct cursor *c,
         cursor_lslice(c);
         break;
     case OP_DROP_TABLE:
+    case OP_DROP_CHANGES:
     case OP_DROP_TABLET: skip_varints(c, 1); break;
+    case OP_PUT_CHANGES: skip_changes(c); break;
     case OP_PUT_TABLET: each_file_of_tablet(c, fn, ctx); break;
     case OP_CHANGE_GROUP:
         skip_varints(c, 3);
@@ -762,7 +917,8 @@ bool edit_keeps_rows(struct slice edit)
         enum op op = (enum op)cursor_u8(&c);
         if (op != OP_COUNTERS && op != OP_CHANGE_GROUP && op != OP_PUT_STAMP &&
             op != OP_PUT_DONE && op != OP_PUT_LOG && op != OP_PUT_LOG_FILES &&
-            op != OP_PUT_SNAPSHOT && op != OP_DROP_SNAPSHOT)
+            op != OP_PUT_SNAPSHOT && op != OP_DROP_SNAPSHOT &&
+            op != OP_PUT_CHANGES && op != OP_DROP_CHANGES)
             return false;
         skip_op(&c, op, NULL, NULL);
     }

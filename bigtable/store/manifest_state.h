@@ -17,9 +17,13 @@
  *           | 11 name:lslice                                     a snapshot
  *           | 12 name:lslice                                     drop it
  *           | 13 position, count, (number, bytes)…               10 and lengths
+ *           | 14 tablet id, floor, floor time, removed count, number…,
+ *               added count, change file…                        its changes
+ *           | 15 tablet id                                       it keeps none
  *     group = id, flushed sequence, file count, file…
  *     file  = number, bytes, entries, sequence min, sequence max, run,
  *             first key:lslice, last key:lslice
+ *     change file = group id, end sequence, first time, last time, file
  *
  * The same operations describe a change and, all in one edit, a whole state.
  * Applying is checked: an edit that refers to what is not there is corrupt,
@@ -49,6 +53,7 @@
 #include "base/core/slice.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/schema.h"
+#include "bigtable/tablet/tablet_changes.h" /* struct changes_record */
 
 struct log_named_segment;
 
@@ -74,6 +79,7 @@ struct manifest_tablet {
     struct buf done;    /* Changes that clients may ask for again: as
                            done_changes.h encodes them. */
     int64_t stamped_us; /* Newest stamp it gave a cell, or later; 0: none. */
+    struct changes_record changes;
 };
 
 struct manifest_table {
@@ -168,6 +174,19 @@ void edit_put_done(struct buf *edit,
                    uint64_t tablet,
                    struct slice done,
                    bool fresh);
+/* @tablet, which is there, keeps its changes: @change is made of its files.
+ * The others tell the whole of @r, or of that which is in rows from @lower to
+ * @upper (keys; empty: no bound); nothing is appended if it keeps none. */
+void edit_put_changes(struct buf *edit,
+                      uint64_t tablet,
+                      const struct changes_edit *change);
+void edit_put_changes_of(struct buf *edit,
+                         uint64_t tablet,
+                         const struct changes_record *r,
+                         struct slice lower,
+                         struct slice upper);
+/* It keeps them no more. */
+void edit_drop_changes(struct buf *edit, uint64_t tablet);
 void edit_drop_tablet(struct buf *edit, uint64_t id);
 void edit_change_group(struct buf *edit,
                        uint64_t tablet,

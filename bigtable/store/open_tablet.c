@@ -15,6 +15,7 @@
 #include "bigtable/store/manifest.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/tablet_changes.h"
 
 /* --- hooks --------------------------------------------------------------- */
 
@@ -93,6 +94,8 @@ static int commit_edit(struct tablet_group *g,
 {
     struct store *s = store_of(g->tablet);
     struct buf bytes = BUF_INIT;
+    struct changes_edit changes;
+    bool changed;
     int rc = 0;
     PRE(edit->added_count == 0 || edit->added);
     if (atomic_load(&g->retired))
@@ -102,12 +105,22 @@ static int commit_edit(struct tablet_group *g,
     if (rc)
         return rc;
     edit_change_group(&bytes, g->tablet->id, g->id, edit);
+    mutex_lock(&g->tablet->changes->edit_lock);
+    changed = tablet_changes_plan(g->tablet->changes, g->id, edit->retired,
+                                  edit->retired_count,
+                                  (int64_t)world_now_us(s->world), &changes);
+    if (changed)
+        edit_put_changes(&bytes, g->tablet->id, &changes);
     if (edit->flushed_sequence)
         put_memory(g->tablet, &bytes);
     rc = store_commit(s, g->tablet->id, &bytes, err);
     buf_close(&bytes);
     if (rc == ERR_CANCELLED || rc == ERR_CLOSED)
         atomic_store(&g->tablet->lost, true);
+    if (rc == 0 && changed)
+        tablet_changes_apply(g->tablet->changes, &changes);
+    mutex_unlock(&g->tablet->changes->edit_lock);
+    changes_edit_close(&changes);
     if (rc)
         return rc;
     for (size_t i = 0; i < edit->added_count; i++)
@@ -178,6 +191,7 @@ static int open_group(struct tablet *t,
                   hook_unlink, hook_new_filter, hook_free_filter},
         .lower = buf_slice(&t->start_key),
         .upper = buf_slice(&t->end_key),
+        .keeps_changes = atomic_load(&t->changes->on),
         .commits_are_shared = store_of(t)->sharing != NULL,
     };
     int rc;
@@ -245,6 +259,7 @@ int tablet_open(struct store *store,
                 const struct schema *schema,
                 const struct manifest_group *groups,
                 size_t group_count,
+                const struct changes_record *changes,
                 struct tablet **out,
                 struct err *err)
 {
@@ -256,6 +271,8 @@ int tablet_open(struct store *store,
     t->table = table_part_ref(table);
     t->id = id;
     t->life = atomic_fetch_add(&store->env.next_life, 1) + 1;
+    t->changes = tablet_changes_new(&store->env, changes);
+    tablet_changes_configure(t->changes, schema);
     set_bounds(t, start, end);
     load_meter_init(&t->load, world_mono_ns(store->world));
     tablet_heat_init(&t->heat);

@@ -13,6 +13,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct changes_record;
 struct manifest_group;
 struct schema;
 struct store;
@@ -21,7 +22,8 @@ struct tablet;
 struct tablet_group;
 
 /* Open the groups of @schema with the files of @groups (those of the manifest;
- * a group it does not name is empty). Parks. One reference, the caller's. */
+ * a group it does not name is empty), and the changes of @changes (NULL: none
+ * are kept). Parks. One reference, the caller's. */
 MUST_CHECK int tablet_open(struct store *store,
                            struct table_part *table,
                            uint64_t id,
@@ -30,6 +32,7 @@ MUST_CHECK int tablet_open(struct store *store,
                            const struct schema *schema,
                            const struct manifest_group *groups,
                            size_t group_count,
+                           const struct changes_record *changes,
                            struct tablet **out,
                            struct err *err);
 /* Open the groups @schema has beyond those of @t. PRE: its table is closed to

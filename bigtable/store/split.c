@@ -18,6 +18,7 @@
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_changes.h"
 
 /* A tablet to be: its rows, and whether it starts with those it has now. */
 struct piece {
@@ -94,12 +95,61 @@ static void put_filled_piece(struct replacement *r,
         cut_group(&old->groups[i], &range, &groups[i]);
     edit_put_tablet(&r->fresh, id, r->table->id, p->start, p->end, groups,
                     count);
-    if (old)
+    if (old) {
         edit_put_loads(&r->fresh, id, old->loads, old->load_count);
+        edit_put_changes_of(&r->fresh, id, &old->changes,
+                            buf_slice(&range.lower), buf_slice(&range.upper));
+    }
     for (size_t i = 0; i < count; i++)
         mem_free(groups[i].files);
     buf_close(&range.lower);
     buf_close(&range.upper);
+}
+
+static void add_change_file(struct changes_record *all,
+                            const struct change_file_info *f)
+{
+    for (size_t i = 0; i < all->file_count; i++)
+        if (all->files[i].file.table.number == f->file.table.number)
+            return; /* Two tablets had it. */
+    all->files =
+        mem_realloc(all->files, (all->file_count + 1) * sizeof(*all->files));
+    change_file_info_copy(f, &all->files[all->file_count++]);
+}
+
+/* Changes of @t, whose rows go, can still be read. */
+static void gather_changes(const struct tablet *t,
+                           const struct manifest_tablet *from,
+                           struct changes_record *all)
+{
+    struct change_file_info *tables;
+    size_t count;
+    tablet_change_tables(t, &tables, &count);
+    for (size_t i = 0; i < count; i++)
+        if (tables[i].file.extent.end_sequence > from->changes.floor)
+            add_change_file(all, &tables[i]);
+    for (size_t i = 0; i < from->changes.file_count; i++)
+        add_change_file(all, &from->changes.files[i]);
+    all->on |= from->changes.on;
+    all->floor = MAX_OF(all->floor, from->changes.floor);
+    all->floor_us = MAX_OF(all->floor_us, from->changes.floor_us);
+    mem_free(tables);
+}
+
+static void put_gathered_changes(struct replacement *r,
+                                 const struct manifest_state *state,
+                                 uint64_t id)
+{
+    struct changes_record all = {0};
+    for (size_t i = r->first; i < r->end; i++) {
+        const struct tablet *t = r->view->tablets[i];
+        const struct manifest_tablet *from =
+            manifest_state_tablet(state, t->id);
+        if (from && from->changes.on)
+            gather_changes(t, from, &all);
+    }
+    edit_put_changes_of(&r->fresh, id, &all, SLICE_EMPTY, SLICE_EMPTY);
+    changes_record_close(&all);
 }
 
 /* An empty tablet whose part of the log is over. */
@@ -134,12 +184,14 @@ static void build_edit(void *ctx, const struct manifest_state *state)
         edit_drop_tablet(&r->edit, r->view->tablets[i]->id);
     for (size_t i = 0; i < r->piece_count; i++) {
         uint64_t id = r->first_id + i;
-        if (r->pieces[i].empty)
+        if (r->pieces[i].empty) {
             put_empty_piece(r, &r->pieces[i], id);
-        else
+            put_gathered_changes(r, state, id);
+        } else {
             put_filled_piece(
                 r, &r->pieces[i], id,
                 manifest_state_tablet(state, r->view->tablets[r->first]->id));
+        }
         edit_put_stamp(&r->fresh, id, stamped_us);
         edit_put_done(&r->fresh, id, buf_slice(&done), true);
     }
@@ -170,7 +222,7 @@ open_pieces(struct replacement *r, struct tablet **out, struct err *err)
         rc = tablet_open(r->store, r->owners[opened], t->id,
                          buf_slice(&t->start), buf_slice(&t->end),
                          r->view->schema, t->groups, t->group_count,
-                         &out[opened], err);
+                         &t->changes, &out[opened], err);
         opened += rc == 0;
     }
     manifest_state_close(&state);
@@ -444,6 +496,17 @@ static void find_range(const struct table_part_view *v,
     POST(*behind <= v->tablet_count);
 }
 
+/* Changes that are in memtables alone, and about to go with them, can still be
+ * read. PRE: they are paused, and writers are out. */
+static int flush_changes(const struct replacement *r, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = r->first; i < r->end && rc == 0; i++)
+        if (atomic_load(&r->view->tablets[i]->changes->on))
+            rc = flush_tablet(r->store, r->view->tablets[i], err);
+    return rc;
+}
+
 /* PRE: the table's change_lock is held, there are cuts at both ends. */
 static int drop_now(struct store *s,
                     struct table_part *t,
@@ -461,9 +524,14 @@ static int drop_now(struct store *s,
     for (size_t i = r.first; i < r.end; i++)
         background_pause(s, r.view->tablets[i]);
     write_turn_close_table(&s->env, t);
-    /* Transactions that have read such rows begin again. */
-    r.sequence = write_turn_stamp_all(&s->env);
-    rc = split_replace(&r, err);
+    rc = flush_changes(&r, err);
+    if (rc == 0) {
+        /* Transactions that have read such rows begin again. */
+        r.sequence = write_turn_stamp_all(&s->env);
+        rc = split_replace(&r, err);
+    } else {
+        write_turn_open_table(&s->env, t, false, NULL);
+    }
     for (size_t i = r.first; i < r.end; i++)
         background_resume(s, r.view->tablets[i]);
     table_part_view_unref(r.view);

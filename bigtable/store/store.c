@@ -154,7 +154,7 @@ void store_limit_log(struct store *s)
     lowest_needed(views, count, &oldest);
     if (oldest) {
         write_turn_take(&s->env, &turn);
-        tablet_group_freeze(oldest, atomic_load(&oldest->last_sequence));
+        tablet_group_freeze(oldest, tablet_last_sequence(oldest->tablet));
         write_turn_give(&s->env, turn);
     }
     store_views_free(views, count);
@@ -173,7 +173,7 @@ static int open_tablet(struct store *s,
     table_part_note_stamp(t, from->stamped_us);
     return tablet_open(s, t, from->id, buf_slice(&from->start),
                        buf_slice(&from->end), schema, from->groups,
-                       from->group_count, out, err);
+                       from->group_count, &from->changes, out, err);
 }
 
 /* Insert @t into the array sorted by start. */
@@ -440,8 +440,19 @@ static void store_has_frozen(struct tablet_env *env)
     background_wake(store_of_env(env));
 }
 
+static void store_hold_file(struct tablet_env *env, uint64_t number)
+{
+    file_refs_add(&store_of_env(env)->files, number);
+}
+
+static void store_release_file(struct tablet_env *env, uint64_t number)
+{
+    store_drop_file(store_of_env(env), number);
+}
+
 static const struct tablet_env_ops store_ops = {
-    store_wait_for_room, store_has_frozen, tablet_close_group};
+    store_wait_for_room, store_has_frozen, store_hold_file, store_release_file,
+    tablet_close_group};
 
 struct store *store__new(struct world *world, const struct store_options *opts)
 {

@@ -13,6 +13,7 @@
 #include "bigtable/store/split.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_changes.h"
 #include "bigtable/wire/snapshot_record.h"
 
 /* Index of table @name, or of where it belongs. PRE: the lock is held. */
@@ -104,6 +105,14 @@ static struct table_part *remove_table(struct store *s, const char *name)
     return t;
 }
 
+/* The changes of a tablet to be of @schema: those from now on. */
+static struct changes_record changes_from_now(const struct store *s,
+                                              const struct schema *schema)
+{
+    return (struct changes_record){.on = schema->changes_us > 0,
+                                   .floor = atomic_load(&s->env.visible)};
+}
+
 /* PRE: the catalog is locked. */
 static int store_catalog_create(struct store *s,
                                 const char *name,
@@ -112,16 +121,19 @@ static int store_catalog_create(struct store *s,
 {
     struct table_part *t = table_part_new(s->next_table, name, NULL);
     uint64_t id = atomic_fetch_add(&s->next_tablet, 1);
+    struct changes_record changes = changes_from_now(s, schema);
     struct buf edit = BUF_INIT;
     struct tablet *tablet;
     int rc = tablet_open(s, t, id, SLICE_EMPTY, SLICE_EMPTY, schema, NULL, 0,
-                         &tablet, err);
+                         &changes, &tablet, err);
     PRE(s->manifest);
     PRE(s->next_table > 0);
     if (rc == 0) {
         edit_put_table(&edit, t->id, name, schema);
         edit_put_tablet(&edit, tablet->id, t->id, SLICE_EMPTY, SLICE_EMPTY,
                         NULL, 0);
+        edit_put_changes_of(&edit, tablet->id, &changes, SLICE_EMPTY,
+                            SLICE_EMPTY);
         rc = store_commit(s, tablet->id, &edit, err);
         if (rc)
             tablet_unref(tablet);
@@ -175,12 +187,14 @@ static void put_tablets(struct store *s,
                         const struct snapshot_record *r,
                         struct buf *edit)
 {
+    const struct changes_record changes = changes_from_now(s, schema);
     edit_put_table(edit, id, name, schema);
     for (size_t i = 0; i < r->tablet_count; i++) {
         const struct snapshot_tablet *t = &r->tablets[i];
         uint64_t tablet = atomic_fetch_add(&s->next_tablet, 1);
         edit_put_tablet_of(edit, tablet, id, t->start, t->end, t->groups);
         edit_put_stamp(edit, tablet, t->stamped_us);
+        edit_put_changes_of(edit, tablet, &changes, SLICE_EMPTY, SLICE_EMPTY);
     }
 }
 
@@ -197,7 +211,8 @@ static int open_tablets(struct store *s,
         table_part_note_stamp(t, from->stamped_us);
         rc = tablet_open(s, t, from->id, buf_slice(&from->start),
                          buf_slice(&from->end), state->tables[0].schema,
-                         from->groups, from->group_count, &out[opened], err);
+                         from->groups, from->group_count, &from->changes,
+                         &out[opened], err);
         opened += rc == 0;
     }
     while (rc && opened > 0)
@@ -329,6 +344,60 @@ int store_drop_table(struct store *s, const char *name, struct err *err)
     return rc;
 }
 
+/* --- changes kept -------------------------------------------------------- */
+
+/* Does @t begin, or end, to keep its changes with @schema? */
+static bool switches_changes(const struct tablet *t,
+                             const struct schema *schema)
+{
+    return atomic_load(&t->changes->on) != (schema->changes_us > 0);
+}
+
+static void put_switch(const struct tablet *t,
+                       const struct schema *schema,
+                       uint64_t sequence,
+                       struct buf *edit)
+{
+    const struct changes_edit begin = {
+        .floor = sequence,
+        .floor_us = (int64_t)atomic_load(&t->table->stamped_us)};
+    if (!switches_changes(t, schema))
+        return;
+    if (schema->changes_us)
+        edit_put_changes(edit, t->id, &begin);
+    else
+        edit_drop_changes(edit, t->id);
+}
+
+/* PRE: the table is closed to writers. */
+static void freeze_all(struct store *s, const struct tablet *t)
+{
+    struct writer *turn;
+    write_turn_take(&s->env, &turn);
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        tablet_group_freeze(t->groups[i], tablet_last_sequence(t));
+    write_turn_give(&s->env, turn);
+}
+
+/* PRE: the edit is durable; the table is closed to writers. */
+static void switch_changes(struct store *s,
+                           const struct tablet *t,
+                           const struct schema *schema,
+                           uint64_t sequence)
+{
+    bool on = schema->changes_us > 0;
+    struct writer *turn;
+    if (!switches_changes(t, schema))
+        return;
+    freeze_all(s, t);
+    write_turn_take(&s->env, &turn);
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        lsm_keep_changes(t->groups[i]->lsm, on);
+    write_turn_give(&s->env, turn);
+    tablet_changes_reset(t->changes, on, sequence,
+                         (int64_t)atomic_load(&t->table->stamped_us));
+}
+
 int store_put_schema(struct store *s,
                      struct table_part *t,
                      struct table_part_view *v,
@@ -339,17 +408,21 @@ int store_put_schema(struct store *s,
     struct tablet **tablets =
         mem_alloc((v->tablet_count + 1) * sizeof(struct tablet *));
     struct buf edit = BUF_INIT;
+    uint64_t sequence;
     int rc = 0;
     PRE(v->schema->group_count <= schema->group_count); /* INV-1 of tablet.h */
-    write_turn_close_table(&s->env, t);
+    sequence = write_turn_close_table(&s->env, t);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
         rc = tablet_add_groups(v->tablets[i], schema, err);
     if (rc == 0) {
         edit_put_table(&edit, t->id, t->name, schema);
+        for (size_t i = 0; i < v->tablet_count; i++)
+            put_switch(v->tablets[i], schema, sequence, &edit);
         rc = store_commit(s, 0, &edit, err);
     }
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++) {
         tablets[i] = tablet_ref(v->tablets[i]);
+        switch_changes(s, tablets[i], schema, sequence);
         tablet_set_options(tablets[i], schema);
     }
     write_turn_open_table(

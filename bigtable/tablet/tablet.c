@@ -5,7 +5,10 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/lsm/version.h"
+#include "bigtable/sstable/sstable_reader.h"
 #include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet_changes.h"
 #include "bigtable/tablet/tablet_env.h"
 
 void tablet_set_options(struct tablet *t, const struct schema *schema)
@@ -17,6 +20,7 @@ void tablet_set_options(struct tablet *t, const struct schema *schema)
         t->groups[i]->memtable_bytes = o->memtable_bytes;
         lsm_set_options(t->groups[i]->lsm, o);
     }
+    tablet_changes_configure(t->changes, schema);
 }
 
 struct tablet *tablet_ref(struct tablet *t)
@@ -34,6 +38,7 @@ void tablet_unref(struct tablet *t)
     INVARIANT(before == 1);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         t->env->ops->close_group(t->groups[i]);
+    tablet_changes_free(t->changes);
     tablet_heat_close(&t->heat, t->env->heat);
     table_part_unref(t->table);
     buf_close(&t->start);
@@ -73,6 +78,44 @@ bool tablet_contains(const struct tablet *t, struct slice row)
 {
     return slice_cmp(buf_slice(&t->start), row) <= 0 &&
            (t->end.len == 0 || slice_cmp(row, buf_slice(&t->end)) < 0);
+}
+
+uint64_t tablet_last_sequence(const struct tablet *t)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
+        const struct tablet_group *g = t->groups[i];
+        last = MAX_OF(last, atomic_load(&g->last_sequence));
+        last = MAX_OF(last, atomic_load(&g->flushed_sequence));
+    }
+    return last;
+}
+
+static void add_change_tables(const struct tablet_group *g,
+                              struct change_file_info **out,
+                              size_t *count)
+{
+    struct lsm_snapshot *s = lsm_snapshot_new(g->lsm);
+    const struct version *v = s->version;
+    *out = mem_realloc(*out, (*count + v->table_count + 1) * sizeof(**out));
+    for (size_t i = 0; i < v->table_count; i++) {
+        const struct sstable_properties *p =
+            sstable_reader_properties(v->tables[i]->reader);
+        if (p->changes.end_sequence)
+            (*out)[(*count)++] = (struct change_file_info){
+                g->id, {v->tables[i]->info, p->changes}};
+    }
+    lsm_snapshot_free(s);
+}
+
+void tablet_change_tables(const struct tablet *t,
+                          struct change_file_info **out,
+                          size_t *count)
+{
+    *out = NULL;
+    *count = 0;
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        add_change_tables(t->groups[i], out, count);
 }
 
 uint64_t tablet_table_bytes(const struct tablet *t)
@@ -120,8 +163,12 @@ void tablet_group_insert(struct tablet_group *g,
                          struct slice value,
                          uint64_t sequence)
 {
+    const struct tablet_changes *c = g->tablet->changes;
     if (UNLIKELY(tablet_group_is_clean(g)))
         atomic_store(&g->low_sequence, sequence);
+    if (atomic_load_explicit(&c->on, memory_order_relaxed))
+        lsm_note_commit(g->lsm, c->commit_sequence, c->commit_us,
+                        c->commit_again);
     if (batch)
         lsm_insert_with(g->lsm, batch, key, value);
     else

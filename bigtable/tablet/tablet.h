@@ -43,6 +43,7 @@
 
 struct skip_batch;
 struct table_part;
+struct tablet_changes;
 struct tablet_env;
 
 struct tablet_file {
@@ -83,6 +84,7 @@ struct tablet {
     atomic_ullong freeze_epoch; /* Odd while a memtable is being frozen. */
     atomic_size_t group_count;
     struct tablet_group *groups[GROUP_COUNT_MAX]; /* Owned. */
+    struct tablet_changes *changes;               /* Owned. */
     struct load_meter load;
     struct tablet_heat heat; /* Used if the environment has a log for it. */
     atomic_bool lost; /* It is another server's, or the server ends: no jobs any
@@ -151,6 +153,17 @@ void tablet_group_insert(struct tablet_group *g,
 /* Freeze its memtable, if it holds anything. PRE: nobody else inserts or
  * freezes (see Threads), and every entry so far has at most @sequence. */
 void tablet_group_freeze(struct tablet_group *g, uint64_t sequence);
+
+/* The number of the last entry that it has, or a higher one: the end of a
+ * commit when no commit is being inserted. */
+uint64_t tablet_last_sequence(const struct tablet *t);
+
+/* Its tables that hold changes, as change files. @*out is owned, its keys are
+ * borrowed until the tablet changes. */
+struct change_file_info;
+void tablet_change_tables(const struct tablet *t,
+                          struct change_file_info **out,
+                          size_t *count);
 
 /* Bytes of its SSTables; one that a split left counts as half. */
 uint64_t tablet_table_bytes(const struct tablet *t);

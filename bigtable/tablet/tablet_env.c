@@ -11,10 +11,12 @@ void tablet_env_init(struct tablet_env *env,
                      const struct tablet_env_ops *ops)
 {
     PRE(ops->wait_for_room && ops->frozen && ops->close_group);
+    PRE(ops->hold_file && ops->drop_file);
     *env = (struct tablet_env){.ops = ops, .world = world};
     age_clock_init(&env->ages, (int64_t)world_now_us(world),
                    world_mono_ns(world));
     row_stamps_init(&env->stamps);
+    change_bell_init(&env->bell);
     for (size_t i = 0; i < ROW_LATCH_COUNT; i++) {
         mutex_init(&env->row_latches[0][i]);
         mutex_init(&env->row_latches[1][i]);
@@ -29,6 +31,7 @@ void tablet_env_close(struct tablet_env *env)
         mutex_close(&env->row_latches[1][i]);
     }
     row_stamps_close(&env->stamps);
+    change_bell_close(&env->bell);
 }
 
 int64_t tablet_env_age_us(struct tablet_env *env)

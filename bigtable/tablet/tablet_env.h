@@ -24,6 +24,7 @@
 #include "base/core/macros.h"
 #include "base/runtime/sync.h"
 #include "bigtable/tablet/age_clock.h"
+#include "bigtable/tablet/change_bell.h"
 #include "bigtable/tablet/row_stamps.h"
 
 struct heat_log;
@@ -45,6 +46,10 @@ struct tablet_env_ops {
     int (*wait_for_room)(struct tablet_env *env, struct err *err);
     /* A memtable was frozen: there is something to flush. */
     void (*frozen)(struct tablet_env *env);
+    /* File @number has one more user, or one less, by whose going it may be
+     * removed. The second parks. */
+    void (*hold_file)(struct tablet_env *env, uint64_t number);
+    void (*drop_file)(struct tablet_env *env, uint64_t number);
     /* Close @g, whose tablet nobody refers to any more, and free it. Parks. */
     void (*close_group)(struct tablet_group *g);
 };
@@ -63,6 +68,7 @@ struct tablet_env {
     atomic_ullong next_life;    /* Of tablets, opened: for the scan cache. */
     atomic_ullong visible;      /* Readers see entries up to this number. */
     atomic_ullong memory_bytes; /* About: in all memtables. */
+    struct change_bell bell;    /* Rings when `visible` has risen. */
     atomic_bool deferred;       /* Something is in memory that is in no log. */
     struct mutex row_latches[2][ROW_LATCH_COUNT]; /* [is_system] */
 };

@@ -62,7 +62,7 @@ static void open_files(void *ctx, const struct manifest_state *state)
         return;
     l->rc = tablet_open(l->server->store, l->table, t->id, buf_slice(&t->start),
                         buf_slice(&t->end), l->view->schema, t->groups,
-                        t->group_count, &l->tablet, &l->err);
+                        t->group_count, &t->changes, &l->tablet, &l->err);
 }
 
 /* Entries were not inserted in the order of their sequence numbers: set the

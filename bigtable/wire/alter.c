@@ -37,6 +37,19 @@ set_replication(struct schema *s, const char *copies, struct err *err)
 }
 
 static int
+set_changes(struct schema *s, const struct quarry_alter *a, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    int rc;
+    buf_append_str(&text, a->name);
+    if (a->options && a->options[0])
+        buf_printf(&text, ",%s", a->options);
+    rc = schema_set_changes(s, buf_cstr(&text), err);
+    buf_close(&text);
+    return rc;
+}
+
+static int
 make_change(struct schema *s, const struct quarry_alter *a, struct err *err)
 {
     switch (a->kind) {
@@ -49,6 +62,7 @@ make_change(struct schema *s, const struct quarry_alter *a, struct err *err)
     case QUARRY_UPDATE_GROUP:
         return schema_update_group(s, a->name, a->options, err);
     case QUARRY_SET_REPLICATION: return set_replication(s, a->name, err);
+    case QUARRY_SET_CHANGES: return set_changes(s, a, err);
     }
     return err_set(err, ERR_INVALID, "unknown change %d", (int)a->kind);
 }

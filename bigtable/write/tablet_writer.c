@@ -62,6 +62,9 @@ void writer_start(struct writer *w,
     w->mutations = mutations;
     w->count = count;
     w->durability = durability;
+    /* Readers of changes are never told of commits that may be lost. */
+    if (w->view && w->view->schema->changes_us && durability == WRITE_DEFERRED)
+        w->durability = WRITE_LOGGED;
     w->now_us = now_us;
     w->condition = condition;
     w->op_count = 0;
@@ -195,7 +198,7 @@ void writer_stamp(struct writer *w)
 static int
 prepare_one(struct writer *w, const struct quarry_mutation *m, struct err *err)
 {
-    bool stamps = false;
+    bool stamps = w->view->schema->changes_us > 0; /* Commits have times. */
     int rc = mutation_check(m, err);
     if (rc)
         return rc;

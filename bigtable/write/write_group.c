@@ -17,6 +17,7 @@
 #include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_changes.h"
 #include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/tablet_writer.h"
 #include "bigtable/write/write_insert.h"
@@ -135,6 +136,7 @@ static void number_group(struct tablet_env *env, struct write_group *g)
                 q->last_sequence, memory_order_relaxed);
     }
     g->last_sequence = q->last_sequence;
+    atomic_fetch_sub(&q->numbering, 1);
     POST(g->last_sequence >= atomic_load(&env->visible));
 }
 
@@ -220,6 +222,8 @@ static uint64_t insert_mutation(struct write_queue *q,
     buf_clear(&q->key);
     cell_key_append_row(&q->key, row);
     row_length = q->key.len;
+    if (atomic_load_explicit(&t->changes->on, memory_order_relaxed))
+        tablet_changes_begin_commit(t->changes, row, *sequence, now_us);
     while (mutation_next(&c, &op))
         bytes += write_insert_op(q->batch, &q->key, t, row_length, &op,
                                  resolved++, now_us, (*sequence)++);
@@ -372,6 +376,7 @@ begin_group(struct tablet_env *env, struct writer *self, struct write_group *g)
     *q->last_group = g;
     q->last_group = &g->next;
     q->group_under_way++;
+    atomic_fetch_add(&q->numbering, 1);
 }
 
 /* Put what was written of @g, before which all has ended, into the memtables,
@@ -384,6 +389,7 @@ static void insert_group(struct tablet_env *env, const struct write_group *g)
             insert_writer(env, w);
     skip_batch_end(env->queue->batch);
     atomic_store(&env->visible, g->last_sequence);
+    change_bell_ring(&env->bell);
     for (struct writer *w = g->first; w; w = next_in(g, w))
         if (w->rc == 0)
             freeze_filled(env, w);

@@ -75,7 +75,7 @@ void write_freeze_full(struct tablet_env *env, const struct tablet *t)
         if (lsm_active_bytes(g->lsm) < g->memtable_bytes)
             continue;
         skip_batch_end(env->queue->batch); /* A replay's continues. */
-        tablet_group_freeze(g, atomic_load(&g->last_sequence));
+        tablet_group_freeze(g, tablet_last_sequence(t));
         any = true;
     }
     if (any)

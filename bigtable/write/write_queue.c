@@ -364,6 +364,25 @@ uint64_t write_turn_stamp_many(struct tablet_env *env, uint64_t count)
     return first;
 }
 
+/* Writers stamp at least the time that is noted here, but for those of groups
+ * that have their numbers already. */
+bool write_queue_settle(struct tablet_env *env,
+                        struct table_part *t,
+                        int64_t *us,
+                        uint64_t *sequence)
+{
+    struct write_queue *q = env->queue;
+    int64_t now_us = table_part_stamp_us(t, (int64_t)world_now_us(env->world));
+    bool settled;
+    table_part_note_stamp(t, now_us);
+    mutex_lock(&q->lock);
+    settled = atomic_load(&q->numbering) == 0;
+    *sequence = q->last_sequence;
+    mutex_unlock(&q->lock);
+    *us = now_us - 1;
+    return settled;
+}
+
 void write_turn_freeze(struct tablet_env *env, const struct tablet *t)
 {
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)

@@ -70,6 +70,7 @@ struct write_queue {
     struct write_group **last_group;
     unsigned group_under_way; /* Their number. */
     struct cond ended;        /* One has ended. */
+    atomic_uint numbering;    /* Groups that are not numbered yet. */
     struct buf key;           /* Scratch of the group that ends, */
     struct skip_batch *batch; /* and what it inserts. */
     /* The causes of writers' waits, how often and how long in all: */
@@ -131,6 +132,14 @@ void write_apply_all(struct tablet_env *env,
                      size_t count,
                      enum write_durability durability,
                      int64_t now_us);
+
+/* Every commit of @t from now on has a later time than *@us. Where all that
+ * have times up to it are known, they are numbered up to *@sequence, and the
+ * call returns true; else it is tried again later. */
+bool write_queue_settle(struct tablet_env *env,
+                        struct table_part *t,
+                        int64_t *us,
+                        uint64_t *sequence);
 
 /* Give no number up to @sequence any more. Parks. */
 void write_queue_raise(struct tablet_env *env, uint64_t sequence);

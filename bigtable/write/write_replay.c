@@ -14,6 +14,7 @@
 #include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_changes.h"
 #include "bigtable/tablet/tablet_env.h"
 #include "bigtable/write/tablet_writer.h"
 #include "bigtable/write/write_insert.h"
@@ -39,6 +40,8 @@ uint64_t write_replay_mutation(const struct table_part_view *v,
     buf_clear(scratch);
     cell_key_append_row(scratch, m->row);
     row_length = scratch->len;
+    if (atomic_load(&t->changes->on))
+        tablet_changes_begin_commit(t->changes, m->row, sequence, m->now_us);
     for (size_t i = 0; mutation_next(&c, &op) && i < m->count; i++) {
         struct resolved r = {get_le16(m->families + 2 * i), 0};
         const struct family *f = schema_family_by_id(v->schema, r.family);

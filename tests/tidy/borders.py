@@ -10,7 +10,8 @@ import tree
 # that these share (tablet_env.h), and nothing of store/, which puts all of them
 # together.
 ENGINE = ["bigtable/log/", "bigtable/recovery/", "bigtable/tablet/",
-          "bigtable/read/", "bigtable/write/", "bigtable/store/"]
+          "bigtable/read/", "bigtable/write/", "bigtable/changes/",
+          "bigtable/store/"]
 DUMP = ENGINE + ["base/", "gfs-lite/fs.h", "cli/", "bigtable/row/cell_key.h",
                  "bigtable/sstable/", "mapreduce/input/", "mapreduce/records/",
                  "gfs-lite/chunk_format.h", "gfs-lite/namenode/catalog.h"]
@@ -102,6 +103,9 @@ ALLOWED = {
     "bigtable/write": LSM_MAY + [
         "bigtable/tablet/", "bigtable/log/write_log.h", "bigtable/read/",
         "bigtable/write/"],
+    "bigtable/changes": LSM_MAY + [
+        "bigtable/tablet/", "bigtable/log/write_log.h",
+        "bigtable/write/write_queue.h", "bigtable/changes/"],
     "bigtable/store": LSM_MAY + [
         "bigtable/log/", "bigtable/tablet/", "bigtable/read/",
         "bigtable/write/", "bigtable/wire/load_calls.h", "bigtable/wire/snapshot_record.h",

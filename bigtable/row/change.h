@@ -1,0 +1,36 @@
+/* A change of a table as readers of changes get it: one commit to one row,
+ * whole. Part of the public C library: quarry.h includes it.
+ */
+#ifndef BIGTABLE_ROW_CHANGE_H
+#define BIGTABLE_ROW_CHANGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/slice.h"
+
+enum quarry_change_kind {
+    QUARRY_CHANGE_SET = 1, /* A cell: increments and appends by their result. */
+    QUARRY_CHANGE_DELETE_CELLS = 2,
+    QUARRY_CHANGE_DELETE_FAMILY = 3,
+    QUARRY_CHANGE_DELETE_ROW = 4,
+};
+
+struct quarry_change_entry {
+    enum quarry_change_kind kind;
+    struct slice family;
+    struct slice qualifier;
+    int64_t timestamp_us; /* Of the cell; DELETE_CELLS: the lower bound, */
+    int64_t max_us;       /* and the one behind; both 0: cells of any time. */
+    struct slice value;
+};
+
+struct quarry_change {
+    struct slice row;
+    int64_t commit_us; /* When it was committed: rises along each row. */
+    uint64_t sequence; /* Tells commits of equal time apart: the same. */
+    const struct quarry_change_entry *entries; /* In the order they had. */
+    size_t entry_count;
+};
+
+#endif /* BIGTABLE_ROW_CHANGE_H */
