@@ -31,7 +31,7 @@ bool change_batch_is_full(const struct change_emitter *e)
 
 static bool may_see(const struct change_request *r, const struct family *f)
 {
-    return !r->may_see || r->may_see(r->ctx, f);
+    return !f->hidden && (!r->may_see || r->may_see(r->ctx, f));
 }
 
 static void put_entry(struct change_emitter *e,
@@ -45,7 +45,7 @@ static void put_row_deletion(struct change_emitter *e)
 {
     const struct schema *s = e->request->schema;
     const struct quarry_change_entry row = {.kind = QUARRY_CHANGE_DELETE_ROW};
-    size_t seen = 0;
+    size_t seen = s->hidden_count;
     for (size_t i = 0; i < s->family_count; i++)
         seen += may_see(e->request, &s->families[i]);
     if (seen == s->family_count) {
