@@ -6,6 +6,7 @@
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "chubby-lite/server_state.h"
@@ -148,6 +149,9 @@ int server__handle_execute(void *ctx, struct rpc_call *call, struct err *err)
         server__put_path(s, &c, &path);
         rc = server__execute(s, &c, call->reply_body, err);
     }
+    if (!rc && c.operation == CHUBBY_OP_SESSION_OPEN)
+        log_debug(s->world, "lock", "session opened by=%.*s lease_ms=%u",
+                  SLICE_ARG(call->principal), (unsigned)c.lock_delay_ms);
     if (!rc)
         server__audit(s, call, &c, buf_slice(&path));
     buf_close(&path);
@@ -166,6 +170,9 @@ int server__handle_acquire(void *ctx, struct rpc_call *call, struct err *err)
     if (!rc) {
         server__put_path(s, &c, &path);
         rc = server__acquire(s, &c, call->reply_body, err);
+        log_debug(s->world, "lock", "acquire session=%llx path=%.*s code=%d",
+                  (unsigned long long)c.session, SLICE_ARG(buf_slice(&path)),
+                  rc);
     }
     if (!rc)
         server__audit(s, call, &c, buf_slice(&path));

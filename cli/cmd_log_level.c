@@ -3,6 +3,7 @@
  * and is named in the error.
  */
 #include "base/core/buf.h"
+#include "base/runtime/log.h"
 #include "cli/cli.h"
 #include "cli/cluster_orders.h"
 #include "cli/command.h"
@@ -41,11 +42,36 @@ static int log_level_on_fiber(struct remote *r, struct err *err)
     return first;
 }
 
+/* The table of components; no cluster is asked. */
+static void print_components(const struct cli *cli)
+{
+    static const struct sheet_column columns[] = {{"component", SHEET_TEXT},
+                                                  {"about", SHEET_TEXT}};
+    const char *name, *about;
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; (name = log_component_name(i, &about)); i++) {
+        sheet_add_str(&s, name);
+        sheet_add_str(&s, about);
+    }
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
 static int
 run_log_level(struct cli *cli, const struct args *args, struct err *err)
 {
+    if (args_flag(args, "components")) {
+        print_components(cli);
+        return 0;
+    }
     return remote_run(cli, args, log_level_on_fiber, NULL, err);
 }
+
+static const struct option log_level_options[] = {
+    {"components", 0, NULL, "list the components"},
+    {NULL, 0, NULL, NULL},
+};
 
 const struct command log_level_commands[] = {
     {.name = "log-level",
@@ -53,7 +79,7 @@ const struct command log_level_commands[] = {
      .summary = "Show or change what running servers log",
      .details =
          "LEVEL is debug, info, warn or error. The component is the word after "
-         "the level in a\nline of the log (rpc, tablet, master, namenode, …); "
+         "the level in a\nline of the log (--components lists them); "
          "COMPONENT=default gives it the\nlevel of the others again. Changes "
          "are for the nodes that the target names, and last\nuntil they "
          "restart: log-level of their configuration stays.",
@@ -62,7 +88,7 @@ const struct command log_level_commands[] = {
                  "quarry log-level info,rpc=default -t a:7400,b:7400 --key key",
      .words_min = 0,
      .words_max = 1,
-     .options = {remote_options},
+     .options = {log_level_options, remote_options},
      .run = run_log_level},
     {.name = NULL},
 };

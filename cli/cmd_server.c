@@ -338,9 +338,12 @@ server_command_start(struct server *s, const struct args *args, struct err *err)
     if (rc == 0)
         rc = logger_open(*s->settings.log ? s->settings.log : NULL,
                          LOG_LEVEL_INFO, &s->logger, err);
-    if (rc == 0)
+    if (rc == 0) {
         rc = logger_set_levels(s->logger, slice_str(s->settings.log_levels),
                                err);
+        if (rc)
+            server_settings_blame(args, "log-level", err);
+    }
     if (rc)
         return rc;
     logger_find_journal(s->logger, remote_variable("JOURNAL_STREAM"));

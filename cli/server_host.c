@@ -234,6 +234,8 @@ static int handle_log_level(void *ctx, struct rpc_call *call, struct err *err)
         log_info(h->env.world, "server", "log levels change=\"%.*s\" code=%d",
                  SLICE_ARG(change), rc);
     }
+    log_debug(h->env.world, "server", "log levels are asked for by=%.*s",
+              SLICE_ARG(call->principal));
     logger_print_levels(l, &levels);
     if (rc == 0) {
         codec_put_array(call->reply_body, 1);

@@ -16,6 +16,7 @@
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/remote_call.h"
 #include "cli/role.h"
 
 #define SECTION    "server"
@@ -60,22 +61,58 @@ const struct option server_security_options[] = {
     {"audit-log", 0, "FILE", "who did what, as JSON lines: changes, refusals"},
     {"log-level", 0, "LEVEL",
      "debug, info (default), warn or error; also of\n"
-     "components: info,rpc=debug (see quarry log-level)"},
-    {"log-format", 0, "FORMAT", "text (default), or json: an object a line"},
+     "components: info,rpc=debug (see quarry log-level);\n"
+     "if not given $QUARRY_LOG, else that of the file"},
+    {"log-format", 0, "FORMAT",
+     "text (default), or json: an object a line; if not\n"
+     "given $QUARRY_LOG_FORMAT, else that of the file"},
     {"pid-file", 0, "FILE", "holds the process's number while it runs"},
     {NULL, 0, NULL, NULL},
 };
 
 /* --- one setting --------------------------------------------------------- */
 
+/* Settings that the environment has, too: a process that somebody else starts
+ * can be made to say more. */
+static const struct {
+    const char *name;
+    const char *variable;
+} in_environment[] = {{"log-level", "QUARRY_LOG"},
+                      {"log-format", "QUARRY_LOG_FORMAT"}};
+
+const char *server_settings_variable(const char *name, const char **variable)
+{
+    for (size_t i = 0; i < ARRAY_LEN(in_environment); i++) {
+        *variable = in_environment[i].variable;
+        if (strcmp(name, in_environment[i].name) == 0)
+            return remote_variable(*variable);
+    }
+    return NULL;
+}
+
+void server_settings_blame(const struct args *args,
+                           const char *name,
+                           struct err *err)
+{
+    const char *variable;
+    if (!args_value(args, name) && server_settings_variable(name, &variable))
+        err_wrap(err, "$%s", variable);
+}
+
+/* The command line beats the environment, which beats the file. */
 static char *server_settings_setting(const struct args *args,
                                      struct conf *conf,
                                      const char *key,
                                      const char *otherwise)
 {
+    const char *variable;
     const char *in_file = conf_get(conf, SECTION, key);
-    const char *given = args_value(args, key);
-    return mem_strdup(given ? given : in_file ? in_file : otherwise);
+    const char *value = args_value(args, key);
+    if (!value)
+        value = server_settings_variable(key, &variable);
+    if (!value)
+        value = in_file;
+    return mem_strdup(value ? value : otherwise);
 }
 
 static int read_conf(const char *path, struct conf **out, struct err *err)
@@ -307,9 +344,11 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
         *setting_text(s, i) = server_settings_setting(args, c, texts[i].name,
                                                       texts[i].when_missing);
     s->console_names = console_names(c, s->console, s->address);
-    if (!log_format_parse(slice_str(format), &s->log_format))
+    if (!log_format_parse(slice_str(format), &s->log_format)) {
         rc = err_set(err, ERR_INVALID, "log-format \"%s\": text or json",
                      format);
+        server_settings_blame(args, "log-format", err);
+    }
     if (rc == 0)
         rc = read_console_access(s, c, err);
     if (rc == 0)

@@ -76,6 +76,14 @@ MUST_CHECK int server_settings_read(struct world *w,
                                     struct server_settings *out,
                                     struct err *err);
 void server_settings_close(struct server_settings *s);
+/* The value that the environment has for setting @name of [server], in
+ * *@variable; NULL: it has none. */
+const char *server_settings_variable(const char *name, const char **variable);
+/* Add to @err, which is about the value of @name, the variable that has it, if
+ * that is where it comes from. */
+void server_settings_blame(const struct args *args,
+                           const char *name,
+                           struct err *err);
 /* The text of setting @name of [server] when nobody sets it; NULL: there is
  * none. */
 const char *server_settings_default(const char *name);

@@ -55,11 +55,32 @@ static const char *option_of(const struct server_settings *s,
     return args_value(s->args, x->key);
 }
 
+static const char *variable_of(const struct conf_setting *x,
+                               const char **variable)
+{
+    if (strcmp(x->section, SECTION) != 0)
+        return NULL;
+    return server_settings_variable(x->key, variable);
+}
+
+static const char *origin_of(const struct conf_setting *x,
+                             const char *given,
+                             const char *environment)
+{
+    if (given)
+        return "option";
+    if (environment)
+        return "environment";
+    return x->value ? "file" : "default";
+}
+
 static void put_setting(void *ctx, const struct conf_setting *x)
 {
     struct settings_text *t = ctx;
     const char *given = option_of(t->settings, x);
-    const char *value = given ? given : x->value;
+    const char *variable = NULL;
+    const char *environment = given ? NULL : variable_of(x, &variable);
+    const char *value = given ? given : environment ? environment : x->value;
     json_t *o = json_object();
     struct buf name = BUF_INIT;
     buf_printf(&name, "%s%s%s", x->section, *x->section ? "." : "", x->key);
@@ -67,8 +88,10 @@ static void put_setting(void *ctx, const struct conf_setting *x)
         value = server_settings_default(x->key);
     put_text(o, "name", buf_cstr(&name));
     put_text(o, "value", value && is_secret(x->key) ? "(not shown)" : value);
-    put_text(o, "origin", given ? "option" : x->value ? "file" : "default");
-    if (!given && x->value)
+    put_text(o, "origin", origin_of(x, given, environment));
+    if (environment)
+        put_text(o, "where", variable);
+    else if (!given && x->value)
         put_where(o, t->settings->config, x->line);
     if (json_array_append_new(t->array, o))
         PANIC("no memory for a setting");

@@ -63,6 +63,8 @@ int span_calls_query(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct span_query q;
     int rc = span_query_get(call->body, &q, err);
+    log_debug(tracer_world(ctx), "trace", "spans are asked for by=%.*s code=%d",
+              SLICE_ARG(call->principal), rc);
     if (rc == 0)
         span_answer_put(tracer_query(ctx, &q, SPAN_ANSWER_BYTES_MAX,
                                      call->reply_attachment),

@@ -78,6 +78,9 @@ static void count_term(struct replica *r)
     PRE(term >= r->term_seen || r->outside);
     if (term == r->term_seen)
         return;
+    log_debug(r->world, "replica",
+              "cell=%s member=%" PRIu64 " sees term=%" PRIu64 " after=%" PRIu64,
+              r->name, r->id, term, r->term_seen);
     if (r->term_seen && !r->outside)
         r->terms_seen += term - r->term_seen;
     r->term_seen = term;

@@ -17,6 +17,7 @@
 #include "base/rpc/shared_ring.h"
 #include "base/runtime/audit.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
@@ -278,6 +279,8 @@ static bool admit_peer(struct connection *c, const char *peer)
         v = admission_readmit(&l->admission, &c->guest);
     c->is_member = is_member;
     if (v == ADMISSION_GRANTED) {
+        log_debug(serve__world(c), "rpc", "admitted peer=%s principal=%s", peer,
+                  c->principal);
         metric_add(l->counters.connections, 1);
         return true;
     }

@@ -31,14 +31,22 @@ static const char *const level_names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
 /* Of journald: sd-daemon(3). */
 static const int priorities[] = {7, 6, 4, 3};
 
-#define COMPONENT_BYTES 32
-#define LEVEL_DEFAULT   (-1)
+#define LEVEL_DEFAULT (-1)
 
-/* A component with a level of its own. */
-struct log_component {
-    char name[COMPONENT_BYTES]; /* Set before it is counted. */
-    atomic_int level;           /* LEVEL_DEFAULT: the logger's. */
+static const struct {
+    const char *name;
+    const char *about;
+} components[] = {
+
+#define LOG_COMPONENT(name, about) {name, about},
+#include "base/runtime/log_components.def"
+#undef LOG_COMPONENT
 };
+
+/* Stands for all components in a change. */
+#define COMPONENT_ALL ARRAY_LEN(components)
+/* Parts of a text with changes, at most. */
+#define CHANGES_MAX 64
 
 struct logger {
     char *path; /* Owned; NULL: standard error. */
@@ -47,9 +55,9 @@ struct logger {
     log_request_fn request; /* NULL: there are none. */
     atomic_int least;
     atomic_int fd;
+    atomic_int lowest;  /* Of all levels: nothing below it is written. */
     struct mutex mutex; /* Of changes of levels; reading takes none. */
-    struct log_component components[LOG_COMPONENTS_MAX];
-    atomic_size_t component_count; /* They are never removed. */
+    atomic_int levels[ARRAY_LEN(components)]; /* LEVEL_DEFAULT: `least`. */
 };
 
 /* --- the file ------------------------------------------------------------ */
@@ -72,7 +80,10 @@ int logger_open(const char *path,
     l = mem_zalloc(1, sizeof(*l));
     l->path = path ? mem_strdup(path) : NULL;
     atomic_init(&l->least, (int)least);
+    atomic_init(&l->lowest, (int)least);
     atomic_init(&l->fd, fd);
+    for (size_t i = 0; i < ARRAY_LEN(components); i++)
+        atomic_init(&l->levels[i], LEVEL_DEFAULT);
     mutex_init(&l->mutex);
     *out = l;
     return 0;
@@ -159,22 +170,36 @@ bool log_level_parse(struct slice text, enum log_level *out)
 
 /* --- levels of components ------------------------------------------------ */
 
-static const struct log_component *component_find(const struct logger *l,
-                                                  const char *name)
+const char *log_component_name(size_t index, const char **about)
 {
-    size_t count = atomic_load(&l->component_count);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(l->components[i].name, name) == 0)
-            return &l->components[i];
-    return NULL;
+    if (index >= ARRAY_LEN(components))
+        return NULL;
+    *about = components[index].about;
+    return components[index].name;
 }
 
-static bool
-is_wanted(const struct logger *l, enum log_level level, const char *component)
+/* COMPONENT_ALL: there is none. */
+static size_t component_find(struct slice name)
 {
-    const struct log_component *c =
-        atomic_load(&l->component_count) ? component_find(l, component) : NULL;
-    int least = c ? atomic_load(&c->level) : LEVEL_DEFAULT;
+    size_t i = 0;
+    while (i < ARRAY_LEN(components) && !slice_eq_str(name, components[i].name))
+        i++;
+    return i;
+}
+
+bool log_wants(const struct world *w,
+               enum log_level level,
+               const char *component)
+{
+    const struct logger *l = w->logger;
+    int least;
+    size_t c;
+    if (!l)
+        return w->ops->log_line != NULL;
+    if ((int)level < atomic_load_explicit(&l->lowest, memory_order_relaxed))
+        return false;
+    c = component_find(slice_str(component));
+    least = c == COMPONENT_ALL ? LEVEL_DEFAULT : atomic_load(&l->levels[c]);
     if (least == LEVEL_DEFAULT)
         least = atomic_load(&l->least);
     return (int)level >= least;
@@ -182,56 +207,49 @@ is_wanted(const struct logger *l, enum log_level level, const char *component)
 
 /* One "LEVEL" or "COMPONENT=LEVEL". */
 struct level_change {
-    char component[COMPONENT_BYTES]; /* "": all. */
+    size_t component; /* COMPONENT_ALL. */
     int level;
 };
+
+static int unknown_component(struct slice name, struct err *err)
+{
+    struct buf names = BUF_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(components); i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", components[i].name);
+    err_set(err, ERR_INVALID,
+            "log level: there is no component \"%.*s\" (components: %s)",
+            SLICE_ARG(slice_sub(name, 0, 32)), buf_cstr(&names));
+    buf_close(&names);
+    return ERR_INVALID;
+}
 
 static int
 level_change_parse(struct slice text, struct level_change *out, struct err *err)
 {
     size_t at = slice_find_byte(text, '=');
     bool named = at < text.len;
-    struct slice level = named ? slice_sub(text, at + 1, text.len) : text;
+    struct slice level =
+        named ? slice_trim(slice_sub(text, at + 1, text.len)) : text;
+    struct slice name = slice_trim(slice_sub(text, 0, at));
     enum log_level parsed = LOG_LEVEL_INFO;
-    *out = (struct level_change){.level = LEVEL_DEFAULT};
-    if (named && (at == 0 || at >= COMPONENT_BYTES))
-        return err_set(err, ERR_INVALID, "log level \"%.*s\": no component",
-                       SLICE_ARG(text));
+    *out = (struct level_change){COMPONENT_ALL, LEVEL_DEFAULT};
     if (named)
-        memcpy(out->component, text.data, at);
+        out->component = component_find(name);
+    if (named && out->component == COMPONENT_ALL)
+        return unknown_component(name, err);
     if (named && slice_eq_str(level, "default"))
         return 0;
     if (!log_level_parse(level, &parsed))
         return err_set(err, ERR_INVALID,
                        "log level \"%.*s\": debug, info, warn or error%s",
-                       SLICE_ARG(level), named ? ", or default" : "");
+                       SLICE_ARG(slice_sub(level, 0, 64)),
+                       named ? ", or default" : "");
     out->level = (int)parsed;
     return 0;
 }
 
-/* PRE: the lock is held, and there is room. */
-static void level_change_apply(struct logger *l, const struct level_change *c)
-{
-    struct log_component *to;
-    size_t count = atomic_load(&l->component_count);
-    if (!c->component[0]) {
-        atomic_store(&l->least, c->level);
-        return;
-    }
-    to = (struct log_component *)(uintptr_t)component_find(l, c->component);
-    if (to) {
-        atomic_store(&to->level, c->level);
-        return;
-    }
-    PRE(count < LOG_COMPONENTS_MAX);
-    to = &l->components[count];
-    memcpy(to->name, c->component, sizeof(to->name));
-    atomic_store(&to->level, c->level);
-    atomic_store(&l->component_count, count + 1);
-}
-
 static int levels_parse(struct slice text,
-                        struct level_change changes[LOG_COMPONENTS_MAX],
+                        struct level_change changes[CHANGES_MAX],
                         size_t *count,
                         struct err *err)
 {
@@ -240,35 +258,44 @@ static int levels_parse(struct slice text,
     do {
         size_t at = slice_find_byte(text, ',');
         struct slice one = slice_sub(text, 0, MIN_OF(at, text.len));
-        if (*count == LOG_COMPONENTS_MAX)
-            return err_set(err, ERR_FULL, "log levels: more than %d",
-                           LOG_COMPONENTS_MAX);
+        if (*count == CHANGES_MAX)
+            return err_set(err, ERR_INVALID, "log levels: more than %d",
+                           CHANGES_MAX);
         rc = level_change_parse(slice_trim(one), &changes[(*count)++], err);
         text = slice_sub(text, MIN_OF(at + 1, text.len), text.len);
     } while (rc == 0 && text.len);
     return rc;
 }
 
+/* PRE: the lock is held. */
+static void find_lowest(struct logger *l)
+{
+    int lowest = atomic_load(&l->least);
+    for (size_t i = 0; i < ARRAY_LEN(components); i++) {
+        int level = atomic_load(&l->levels[i]);
+        if (level != LEVEL_DEFAULT)
+            lowest = MIN_OF(lowest, level);
+    }
+    atomic_store(&l->lowest, lowest);
+}
+
 int logger_set_levels(struct logger *l, struct slice text, struct err *err)
 {
-    struct level_change changes[LOG_COMPONENTS_MAX];
+    struct level_change changes[CHANGES_MAX];
     size_t count;
-    size_t added = 0;
     int rc = levels_parse(text, changes, &count, err);
     if (rc)
         return rc;
     mutex_lock(&l->mutex);
-    for (size_t i = 0; i < count; i++)
-        added += changes[i].component[0] != '\0' &&
-                 !component_find(l, changes[i].component);
-    if (atomic_load(&l->component_count) + added > LOG_COMPONENTS_MAX)
-        rc = err_set(err, ERR_FULL,
-                     "log levels: %d components have one of their own",
-                     LOG_COMPONENTS_MAX);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        level_change_apply(l, &changes[i]);
+    for (size_t i = 0; i < count; i++) {
+        const struct level_change *c = &changes[i];
+        atomic_store(c->component == COMPONENT_ALL ? &l->least
+                                                   : &l->levels[c->component],
+                     c->level);
+    }
+    find_lowest(l);
     mutex_unlock(&l->mutex);
-    return rc;
+    return 0;
 }
 
 static void put_lower(struct buf *out, const char *text)
@@ -279,13 +306,12 @@ static void put_lower(struct buf *out, const char *text)
 
 void logger_print_levels(const struct logger *l, struct buf *out)
 {
-    size_t count = atomic_load(&l->component_count);
     put_lower(out, level_names[atomic_load(&l->least)]);
-    for (size_t i = 0; i < count; i++) {
-        int level = atomic_load(&l->components[i].level);
+    for (size_t i = 0; i < ARRAY_LEN(components); i++) {
+        int level = atomic_load(&l->levels[i]);
         if (level == LEVEL_DEFAULT)
             continue;
-        buf_printf(out, ",%s=", l->components[i].name);
+        buf_printf(out, ",%s=", components[i].name);
         put_lower(out, level_names[level]);
     }
 }
@@ -383,7 +409,7 @@ void log_write(struct world *w,
     char message[LOG_LINE_BYTES];
     char line[LOG_LINE_BYTES + 64];
     va_list ap;
-    if (w->logger ? !is_wanted(w->logger, level, component) : !w->ops->log_line)
+    if (!log_wants(w, level, component))
         return;
     va_start(ap, fmt);
     vsnprintf(raw, sizeof(raw), fmt, ap);

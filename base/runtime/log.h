@@ -59,12 +59,14 @@ void logger_set_format(struct logger *l, enum log_format format);
  * Before other threads use it. */
 void logger_find_journal(struct logger *l, const char *stream);
 
-/* Components that have levels of their own, at most. */
-#define LOG_COMPONENTS_MAX 32
+/* The name of the @index-th component (log_components.def); *@about: what its
+ * lines are about. NULL at the end. Literals. */
+const char *log_component_name(size_t index, const char **about);
 
 /* Change levels as @text says: "LEVEL" of all that have none of their own,
- * "COMPONENT=LEVEL" of one, "COMPONENT=default" like all; several with commas.
- * All or none. Any thread. ERR_INVALID, ERR_FULL (components). */
+ * "COMPONENT=LEVEL" of one, "COMPONENT=default" like all; several with commas,
+ * of which a later one counts more. All or none. Any thread. ERR_INVALID names
+ * the components there are. */
 MUST_CHECK int
 logger_set_levels(struct logger *l, struct slice text, struct err *err);
 /* Append them in that form: "info,rpc=debug". Any thread. */
@@ -99,10 +101,22 @@ void log_write(struct world *w,
 
 #define LOG_LINE_BYTES 1024
 
-#define log_debug(w, ...) log_write(w, LOG_LEVEL_DEBUG, __VA_ARGS__)
-#define log_info(w, ...)  log_write(w, LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_warn(w, ...)  log_write(w, LOG_LEVEL_WARN, __VA_ARGS__)
-#define log_error(w, ...) log_write(w, LOG_LEVEL_ERROR, __VA_ARGS__)
+/* Would a line of @level and @component be written? Any thread. */
+bool log_wants(const struct world *w,
+               enum log_level level,
+               const char *component);
+
+/* Arguments are evaluated only for a line that is written: one that is not
+ * costs a comparison or two. @w is evaluated twice. */
+#define log_at(w, level, component, ...)                                       \
+    (log_wants(w, level, component)                                            \
+         ? log_write(w, level, component, __VA_ARGS__)                         \
+         : (void)0)
+
+#define log_debug(w, c, ...) log_at(w, LOG_LEVEL_DEBUG, c, __VA_ARGS__)
+#define log_info(w, c, ...)  log_at(w, LOG_LEVEL_INFO, c, __VA_ARGS__)
+#define log_warn(w, c, ...)  log_at(w, LOG_LEVEL_WARN, c, __VA_ARGS__)
+#define log_error(w, c, ...) log_at(w, LOG_LEVEL_ERROR, c, __VA_ARGS__)
 
 /* --- limited lines ------------------------------------------------------- */
 

@@ -658,6 +658,8 @@ int real_connect(struct loop *l,
     rc = await_connected(s, address, err);
     if (rc == 0 && is_abstract(&a))
         rc = check_owner(s, err);
+    log_debug(loop_world(l), "stream", "connect address=%s code=%d", address,
+              rc);
     if (rc)
         stream_close(s);
     else

@@ -4,6 +4,7 @@
  */
 #include "base/core/panic.h"
 #include "base/metrics/metrics.h"
+#include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_call.h"
 
@@ -37,6 +38,12 @@ void grpc_meter_call(const struct grpc_call *call)
     const struct grpc_options *o = &server->options;
     struct grpc_meter *m;
     const char *label;
+    log_debug(
+        server->world, "gateway", "call method=%s status=%s us=%llu",
+        call->method ? grpc_method_label(call->method) : "unknown",
+        grpc_code_name(call->code),
+        (unsigned long long)(world_mono_ns(server->world) - call->begun_ns) /
+            1000);
     if (!server->meters || !call->method)
         return;
     PRE(call->method >= o->methods &&

@@ -10,6 +10,7 @@
 #include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "base/trace/span.h"
@@ -128,6 +129,8 @@ static int begin_segment(struct lane *n, struct err *err)
         fs_writer_close(file);
         return rc;
     }
+    log_debug(n->log->options.world, "log", "segment=%s begins after=%llu",
+              path, (unsigned long long)n->old);
     note_begun(n);
     fs_writer_close(n->file);
     n->file = file;

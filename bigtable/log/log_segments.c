@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/log/log_block.h"
 
@@ -289,6 +290,9 @@ int log_segments_begin(struct log_segments *s,
             first_file_bytes(s, LOG_SEGMENT_HEADER_BYTES + bytes), err);
     mutex_unlock(&s->lock);
     mutex_unlock(&s->name_lock);
+    log_debug(s->world, "log", "segment=%s/%llu begins position=%llu code=%d",
+              s->dir, (unsigned long long)h.number,
+              (unsigned long long)position, rc);
     return rc;
 }
 

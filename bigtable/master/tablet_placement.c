@@ -141,6 +141,8 @@ int place_tablet(struct master_term *r,
     int rc = 0;
 
     PRE(t->busy);
+    log_debug(r->world, "master", "place tablet=%llu on server=%llu stage=%d",
+              (unsigned long long)t->id, (unsigned long long)to, (int)t->stage);
     if (!t->is_fresh) {
         rc = master_term_read_tablet(r, t, &found, err);
         if (rc == 0 && !found)

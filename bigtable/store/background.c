@@ -12,6 +12,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/sstable/block_cache.h"
@@ -212,12 +213,26 @@ static bool is_passing(const struct store *s)
     return s->sharing || s->background.flush_error.code == ERR_FULL;
 }
 
+/* A line about the work on @g that began at @start_ns. */
+static void note_job(const struct store *s,
+                     const char *what,
+                     const struct tablet_group *g,
+                     uint64_t start_ns,
+                     int rc)
+{
+    log_debug(s->world, "lsm", "%s tablet=%llu group=%u us=%llu code=%d", what,
+              (unsigned long long)g->tablet->id, (unsigned)g->id,
+              (unsigned long long)(world_mono_ns(s->world) - start_ns) / 1000,
+              rc);
+}
+
 static void run_flush(struct store *s, struct tablet_group *g)
 {
     struct background *b = &s->background;
     struct err err = ERR_INIT;
     uint64_t start_ns = world_mono_ns(s->world);
     int rc = lsm_flush(g->lsm, &err);
+    note_job(s, "flush", g, start_ns, rc);
     metric_observe_long(&b->flush_seconds, world_mono_ns(s->world) - start_ns);
     mutex_lock(&b->lock);
     PRE(g->flushing); /* INV-1 */
@@ -251,6 +266,8 @@ static void run_compaction(struct store *s, struct tablet_group *g)
     if (did)
         metric_observe_long(&b->compaction_seconds,
                             world_mono_ns(s->world) - start_ns);
+    if (did || rc)
+        note_job(s, "compaction", g, start_ns, rc);
     mutex_lock(&b->lock);
     PRE(g->compacting); /* INV-1 */
     g->compacting = false;
@@ -667,6 +684,7 @@ int background_compact_major(struct store *s,
     mutex_unlock(&b->lock);
     start_ns = world_mono_ns(s->world);
     rc = lsm_compact_major(g->lsm, err);
+    note_job(s, "major compaction", g, start_ns, rc);
     if (rc == 0)
         metric_observe_long(&b->major_seconds,
                             world_mono_ns(s->world) - start_ns);

@@ -408,6 +408,12 @@ int load_tablet(struct tablet_server *s,
         metric_observe_long(t->recovered ? &s->recovery_seconds
                                          : &s->load_seconds,
                             world_mono_ns(s->world) - start_ns);
+        log_debug(s->world, "tablet",
+                  "loaded tablet=%llu epoch=%llu recovered=%d us=%llu",
+                  (unsigned long long)o->tablet, (unsigned long long)o->epoch,
+                  t->recovered,
+                  (unsigned long long)(world_mono_ns(s->world) - start_ns) /
+                      1000);
     }
     served_unref(t);
     return rc;

@@ -4,6 +4,7 @@
  * to outputs is refused, and runs at the client. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
 #include "bigtable/read/script.h"
@@ -119,6 +120,9 @@ static void serve_run_on_thread(void *arg)
     j->rc =
         program_get(j->server->programs, j->request.source, set->ignore_undefs,
                     set->defer_tables, &j->program, &j->err);
+    log_debug(j->server->world, "sawzall",
+              "program bytes=%zu tablet=%llu code=%d", j->request.source.len,
+              (unsigned long long)j->request.tablet, j->rc);
     if (j->rc == 0)
         j->rc = open_run(j, &j->err);
     if (j->rc)

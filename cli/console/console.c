@@ -10,6 +10,7 @@
 #include "base/core/panic.h"
 #include "base/http/http.h"
 #include "base/runtime/audit.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "cli/console/access.h"
 #include "cli/console/actions.h"
@@ -448,6 +449,8 @@ static bool console_action(struct console_call *k)
 static void note_access(const struct console_call *k)
 {
     const char *path = http_path(k->request);
+    log_debug(loop_world(loop_self()), "console", "get %s viewer=%s from=%s",
+              path, k->viewer.name, k->viewer.address);
     if (strcmp(path, "/health") && strcmp(path, "/metrics") &&
         strncmp(path, "/assets/", 8))
         note_viewer(k, "console.get", NULL);
@@ -460,6 +463,8 @@ static void ask_for_token(struct console_call *k)
     struct buf to = BUF_INIT;
     struct err err = ERR_INIT;
     err_set(&err, ERR_DENIED, "a wrong token");
+    log_debug(loop_world(loop_self()), "console", "refused %s from=%s",
+              http_path(k->request), k->viewer.address);
     if (http_request_header(k->request, "Authorization"))
         note_viewer(k, "console.get", &err);
     if (!http_is_post(k->request) && accept && strstr(accept, "text/html")) {

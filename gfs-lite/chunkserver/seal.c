@@ -3,6 +3,7 @@
  * that the namenode chose and syncs it.
  */
 #include "base/core/panic.h"
+#include "base/runtime/log.h"
 #include "gfs-lite/chunkserver/chunkserver_state.h"
 
 static void answer_state(const struct stored_chunk *c, struct buf *reply)
@@ -158,6 +159,11 @@ int chunkserver_handle_seal(void *ctx, struct rpc_call *rpc, struct err *err)
     if (rc)
         return rc;
     rc = chunkserver_seal(cs, c, call.version, (uint32_t)call.length, err);
+    log_debug(cs->world, "chunk",
+              "seal chunk=%llu version=%llu bytes=%llu "
+              "code=%d",
+              (unsigned long long)call.handle, (unsigned long long)call.version,
+              (unsigned long long)call.length, rc);
     if (rc == 0)
         answer_state(c, rpc->reply_body);
     chunk_store_put(cs->store, c);

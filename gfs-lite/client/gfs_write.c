@@ -176,6 +176,8 @@ static int gfs_write_allocate(struct gfs_writer *w, struct err *err)
             return rc;
         if (rc == 0)
             rc = find_addresses(w, err);
+        log_debug(world, "gfs", "%s: begins chunk=%llu code=%d", w->path,
+                  (unsigned long long)w->chunk, rc);
         if (!may_pass(rc))
             return rc;
         /* The servers that failed before may be the only ones alive. */

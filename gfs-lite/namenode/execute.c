@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/namenode_state.h"
 #include "gfs-lite/namenode/permission.h"
@@ -218,6 +219,9 @@ prepare_allocate(struct namenode *nn, struct gfs_command *c, struct err *err)
     rc = seal_shared(nn, c, err);
     if (rc == 0)
         rc = choose_servers(nn, c, err);
+    log_debug(nn->world, "namenode",
+              "chunk for file=%llu on=%u servers code=%d",
+              (unsigned long long)c->file, (unsigned)c->servers.count, rc);
     /* The writer must learn of a chunk that was begun already, however few
      * servers a new leader knows: it cannot ask for another one. */
     if (rc && namenode_lead_now(nn, NULL) == 0 && namenode_is_answered(nn, c))

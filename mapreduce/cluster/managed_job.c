@@ -368,6 +368,7 @@ static void managed_job_set_outcome(struct managed_job *j,
                                     const struct err *err)
 {
     struct job_summary *s = mem_zalloc(1, sizeof(*s));
+    log_debug(j->term->world, "jobs", "job %s: ends code=%d", j->id, code);
     if (j->summary.len == 0 ||
         job_summary_decode(buf_slice(&j->summary), s, NULL) ||
         (s->state == JOB_SUCCEEDED) != (code == 0) || s->state == JOB_RUNNING)
@@ -502,6 +503,8 @@ int managed_job_add(struct job_master_term *r,
     r->last = &j->next;
     managed_job_announce(j);
     mutex_unlock(&r->mutex);
+    log_debug(r->world, "jobs", "job %s: submitted by=%s resumed=%d", j->id,
+              j->principal, resumed);
     *out = j;
     return 0;
 }

@@ -3,6 +3,7 @@
  * tasks. */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "mapreduce/cluster/pool_state.h"
 
 /* Orders in one call, about. */
@@ -23,6 +24,9 @@ void pool_peer_order(struct pool_peer *e,
     o->kind = kind;
     o->ticket = ticket;
     buf_append_slice(&o->spec, spec);
+    log_debug(e->pool->world, "job-master",
+              "worker %s: order kind=%d ticket=%llu", e->name, (int)kind,
+              (unsigned long long)ticket);
     STAILQ_INSERT_TAIL(&e->orders, o, link);
     cond_signal(&e->wake);
 }

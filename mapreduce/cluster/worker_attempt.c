@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/worker_state.h"
 
@@ -79,6 +80,9 @@ int worker_attempt_order(struct worker_job *j,
         return rc;
     }
     TAILQ_INSERT_TAIL(&j->attempts, a, link);
+    log_debug(k->world, "worker", "job %s: takes task=%u.%u ticket=%llu", j->id,
+              (unsigned)a->spec.index, (unsigned)a->spec.attempt,
+              (unsigned long long)ticket);
     if (worker_fetch_wanted(&a->spec)) {
         a->state = WORKER_ATTEMPT_FETCHING;
         a->fetch = task_start(k->world, "worker-fetch", run_fetch, a);

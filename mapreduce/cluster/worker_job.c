@@ -171,6 +171,9 @@ static int open_host(struct worker_job *j, struct err *err)
 {
     const struct worker_options *o = &j->worker->options;
     struct attempt_host *spare;
+    log_debug(j->worker->world, "sandbox", "job %s: programs run %s", j->id,
+              j->package.setup.opts->no_sandbox ? "without a sandbox"
+                                                : "in the sandbox");
     if (o->open_host)
         return o->open_host(o->ctx, &j->package.setup, j->worker->slots,
                             &j->host, err);
@@ -237,6 +240,9 @@ static void take_end(struct worker_job *j, struct attempt_event *e)
         return;
     blame_spill(a, e);
     count_far(a, e);
+    log_debug(k->world, "attempt", "job %s: slot=%u ends task=%u.%u code=%d",
+              j->id, e->slot, (unsigned)a->spec.index,
+              (unsigned)a->spec.attempt, e->reported ? e->report.code : -1);
     worker_attempt_describe(a, e, j->host->status(j->host, e->slot));
     k->running--;
     j->running--;
@@ -287,6 +293,8 @@ worker_job_start(struct worker_job *j, struct worker_attempt *a, unsigned slot)
     mutex_unlock(&k->lock);
     rc = j->host->start(j->host, slot, &a->spec, &slot, &err);
     mutex_lock(&k->lock);
+    log_debug(k->world, "attempt", "job %s: slot=%u begins code=%d", j->id,
+              slot, rc);
     if (rc)
         give_up(j, &err);
 }

@@ -1,6 +1,7 @@
 /* A log line is one line whatever is in it, comes at its level and above, and a
  * repeated one is held back and counted. */
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/core/buf.h"
+#include "base/core/rand.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "base/sim/sim.h"
@@ -41,21 +43,21 @@ START_TEST(test_lines)
     char *text;
     char *line;
     char big[3000];
-    log_info(w, "none", "goes nowhere");
+    log_info(w, "server", "goes nowhere");
     ck_assert_msg(logger_open(log_path(), LOG_LEVEL_INFO, &l, &err) == 0, "%s",
                   err.text);
     world_set_logger(w, l);
-    log_debug(w, "core", "not seen");
-    log_info(w, "core", "peer=%s n=%d", "a\nb\x01\x7f\xc3\xa9", 7);
+    log_debug(w, "server", "not seen");
+    log_info(w, "server", "peer=%s n=%d", "a\nb\x01\x7f\xc3\xa9", 7);
     memset(big, 'x', sizeof(big) - 1);
     big[sizeof(big) - 1] = '\0';
-    log_error(w, "core", "%s", big);
+    log_error(w, "server", "%s", big);
     text = read_all(log_path());
     line = strtok(text, "\n");
     ck_assert_ptr_nonnull(
-        strstr(line, "Z INFO core peer=a\\x0ab\\x01\\x7f\xc3\xa9 n=7"));
+        strstr(line, "Z INFO server peer=a\\x0ab\\x01\\x7f\xc3\xa9 n=7"));
     line = strtok(NULL, "\n");
-    ck_assert_ptr_nonnull(strstr(line, " ERROR core xxxx"));
+    ck_assert_ptr_nonnull(strstr(line, " ERROR server xxxx"));
     ck_assert_uint_lt(strlen(line), LOG_LINE_BYTES + 40);
     ck_assert_ptr_null(strtok(NULL, "\n"));
     free(text);
@@ -76,11 +78,11 @@ START_TEST(test_reopen)
     snprintf(old, sizeof(old), "%s.1", log_path());
     ck_assert_int_eq(logger_open(log_path(), LOG_LEVEL_INFO, &l, &err), 0);
     world_set_logger(w, l);
-    log_info(w, "a", "first");
+    log_info(w, "gfs", "first");
     ck_assert_int_eq(rename(log_path(), old), 0);
-    log_info(w, "a", "second");
+    log_info(w, "gfs", "second");
     logger_reopen(l);
-    log_info(w, "a", "third");
+    log_info(w, "gfs", "third");
     text = read_all(old);
     ck_assert_ptr_nonnull(strstr(text, "second"));
     free(text);
@@ -162,13 +164,13 @@ START_TEST(test_component_levels)
     ck_assert_int_eq(logger_set_levels(l, SLICE_LIT("warn, rpc=debug"), &err),
                      0);
     log_debug(w, "rpc", "two");
-    log_info(w, "core", "three");
-    log_warn(w, "core", "four");
+    log_info(w, "server", "three");
+    log_warn(w, "server", "four");
     ck_assert_int_eq(
-        logger_set_levels(l, SLICE_LIT("core=error,rpc=loud"), &err),
+        logger_set_levels(l, SLICE_LIT("server=error,rpc=loud"), &err),
         ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.text, "\"loud\""));
-    log_warn(w, "core", "five");
+    log_warn(w, "server", "five");
     logger_print_levels(l, &levels);
     ck_assert_str_eq(buf_cstr(&levels), "warn,rpc=debug");
     ck_assert_int_eq(logger_set_levels(l, SLICE_LIT("rpc=default"), &err), 0);
@@ -191,25 +193,76 @@ START_TEST(test_component_levels)
 
 END_TEST
 
-/* There is room for a bounded number of components, also of hostile names. */
-START_TEST(test_component_bound)
+/* Components that there are not are refused with the list of those there are;
+ * nothing is changed then. Later changes count more. */
+START_TEST(test_unknown_components)
 {
+    static const char *const wrong[] = {
+        "nobody=warn",           "=warn",    "rpc=", "rpc =",
+        "rpc=debug,nobody=info", "RPC=debug"};
     struct err err = ERR_INIT;
+    struct buf levels = BUF_INIT;
+    struct buf all = BUF_INIT;
     struct logger *l;
+    const char *about;
     char name[100];
-    int rc = 0;
     ck_assert_int_eq(logger_open(log_path(), LOG_LEVEL_INFO, &l, &err), 0);
-    for (int i = 0; i <= LOG_COMPONENTS_MAX && rc == 0; i++) {
-        snprintf(name, sizeof(name), "c%d=warn", i);
-        rc = logger_set_levels(l, slice_str(name), &err);
-        ck_assert_int_eq(rc, i < LOG_COMPONENTS_MAX ? 0 : ERR_FULL);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        ck_assert_int_eq(logger_set_levels(l, slice_str(wrong[i]), &err),
+                         ERR_INVALID);
     memset(name, 'x', sizeof(name));
     memcpy(name + sizeof(name) - 6, "=warn", 6);
+    err = ERR_INIT;
     ck_assert_int_eq(logger_set_levels(l, slice_str(name), &err), ERR_INVALID);
-    ck_assert_int_eq(logger_set_levels(l, SLICE_LIT("=warn"), &err),
-                     ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.text, "attempt, chunk, "));
+    for (size_t i = 0; log_component_name(i, &about); i++) {
+        ck_assert_ptr_nonnull(strstr(err.text, log_component_name(i, &about)));
+        ck_assert_uint_gt(strlen(about), 0);
+        buf_printf(&all, "%s=error,", log_component_name(i, &about));
+    }
+    logger_print_levels(l, &levels);
+    ck_assert_str_eq(buf_cstr(&levels), "info");
+    buf_append_str(&all, " rpc = debug , warn,error");
+    ck_assert_int_eq(logger_set_levels(l, buf_slice(&all), &err), 0);
+    buf_clear(&levels);
+    logger_print_levels(l, &levels);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&levels), "error,attempt=error,"));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&levels), ",rpc=debug,"));
+    buf_close(&levels);
+    buf_close(&all);
     logger_close(l);
+}
+
+END_TEST
+
+static int counted(int *count)
+{
+    return ++*count;
+}
+
+/* Of a line that is not written, no argument is evaluated or formatted. */
+START_TEST(test_no_cost)
+{
+    struct err err = ERR_INIT;
+    struct world *w = world_real_new();
+    struct logger *l;
+    int count = 0;
+    log_error(w, "rpc", "%d", counted(&count)); /* There is no log. */
+    ck_assert_int_eq(logger_open(log_path(), LOG_LEVEL_INFO, &l, &err), 0);
+    world_set_logger(w, l);
+    log_debug(w, "rpc", "%d", counted(&count));
+    ck_assert_int_eq(logger_set_levels(l, SLICE_LIT("rpc=error"), &err), 0);
+    log_warn(w, "rpc", "%d", counted(&count));
+    ck_assert_int_eq(logger_set_levels(l, SLICE_LIT("gfs=debug"), &err), 0);
+    log_debug(w, "lock", "%d", counted(&count));
+    log_info(w, "rpc", "%d", counted(&count));
+    ck_assert_int_eq(count, 0);
+    log_debug(w, "gfs", "%d", counted(&count));
+    log_info(w, "lock", "%d", counted(&count));
+    log_error(w, "rpc", "%d", counted(&count));
+    ck_assert_int_eq(count, 3);
+    logger_close(l);
+    world_free(w);
 }
 
 END_TEST
@@ -231,17 +284,96 @@ START_TEST(test_json)
     ck_assert_int_eq(logger_open(log_path(), LOG_LEVEL_INFO, &l, &err), 0);
     logger_set_format(l, LOG_JSON);
     world_set_logger(w, l);
-    log_warn(w, "core", "why=\"a\\b\nc\"");
+    log_warn(w, "server", "why=\"a\\b\nc\"");
     logger_set_request(l, request_of_test);
     log_info(w, "rpc", "x");
     text = read_all(log_path());
     ck_assert_int_eq(strncmp(text, "{\"time\":\"2", 10), 0);
     ck_assert_ptr_nonnull(
-        strstr(text, "Z\",\"level\":\"warn\",\"component\":\"core\","
+        strstr(text, "Z\",\"level\":\"warn\",\"component\":\"server\","
                      "\"message\":\"why=\\\"a\\\\b\\\\x0ac\\\"\"}\n"));
     ck_assert_ptr_nonnull(strstr(text,
                                  "\"component\":\"rpc\",\"request\":"
                                  "\"0000000000000abc\",\"message\":\"x\"}\n"));
+    free(text);
+    logger_close(l);
+    world_free(w);
+}
+
+END_TEST
+
+#define MESSAGES          2000
+#define MESSAGE_BYTES_MAX 3000
+
+/* Bytes of all kinds, among which are more of those that are special. */
+static void random_text(struct rand_gen *r, char *out, size_t len)
+{
+    static const char special[] =
+        "\"\\/\n\r\t\b\x1b\x7f{}[]:,\xc3\xe2\xf0\xff\xed"
+        "\xa0\x80\xbf%u";
+    for (size_t i = 0; i < len; i++) {
+        bool any = rand_below(r, 2) == 0;
+        char c = any ? (char)rand_below(r, 256)
+                     : special[rand_below(r, sizeof(special) - 1)];
+        out[i] = c ? c : 'x';
+    }
+    out[len] = '\0';
+}
+
+/* One object a line, with exactly the fields there are, all of them texts. */
+static void check_object(const char *line, size_t len, const char *component)
+{
+    json_error_t at;
+    json_t *o = json_loadb(line, len, JSON_REJECT_DUPLICATES, &at);
+    ck_assert_msg(o != NULL, "%s: %.*s", at.text, (int)len, line);
+    ck_assert(json_is_object(o));
+    ck_assert_uint_eq(json_object_size(o), 5);
+    ck_assert_str_eq(json_string_value(json_object_get(o, "component")),
+                     component);
+    ck_assert_str_eq(json_string_value(json_object_get(o, "level")), "warn");
+    ck_assert_ptr_nonnull(json_string_value(json_object_get(o, "message")));
+    ck_assert_ptr_nonnull(json_string_value(json_object_get(o, "request")));
+    json_decref(o);
+}
+
+/* Whatever bytes are in messages, however long, each is one line with one
+ * object of JSON. */
+START_TEST(test_json_of_anything)
+{
+    static char message[MESSAGE_BYTES_MAX + 1];
+    struct err err = ERR_INIT;
+    struct world *w = world_real_new();
+    struct rand_gen r;
+    struct logger *l;
+    struct stat st;
+    char *text;
+    size_t at = 0;
+    size_t lines = 0;
+    int fd;
+    rand_init(&r, 7);
+    ck_assert_int_eq(logger_open(log_path(), LOG_LEVEL_INFO, &l, &err), 0);
+    logger_set_format(l, LOG_JSON);
+    logger_set_request(l, request_of_test);
+    world_set_logger(w, l);
+    for (int i = 0; i < MESSAGES; i++) {
+        size_t most = i % 10 ? 60 : MESSAGE_BYTES_MAX;
+        random_text(&r, message, rand_below(&r, most));
+        log_warn(w, "rpc", "why=\"%s\"", message);
+    }
+    fd = open(log_path(), O_RDONLY);
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    text = malloc((size_t)st.st_size);
+    ck_assert_int_eq(read(fd, text, (size_t)st.st_size), st.st_size);
+    close(fd);
+    while (at < (size_t)st.st_size) {
+        const char *end = memchr(text + at, '\n', (size_t)st.st_size - at);
+        size_t len = (size_t)(end - (text + at));
+        ck_assert_ptr_nonnull(end);
+        check_object(text + at, len, "rpc");
+        at += len + 1;
+        lines++;
+    }
+    ck_assert_uint_eq(lines, MESSAGES);
     free(text);
     logger_close(l);
     world_free(w);
@@ -269,15 +401,15 @@ START_TEST(test_journal)
         ck_assert_int_eq(logger_open(NULL, LOG_LEVEL_DEBUG, &l, &err), 0);
         logger_find_journal(l, stream);
         world_set_logger(w, l);
-        log_error(w, "core", "bad");
-        log_debug(w, "core", "fine");
+        log_error(w, "server", "bad");
+        log_debug(w, "server", "fine");
         world_set_logger(w, NULL);
         logger_close(l);
     }
     text = read_all(log_path());
-    ck_assert_ptr_nonnull(strstr(text, "Z ERROR core bad\n"));
+    ck_assert_ptr_nonnull(strstr(text, "Z ERROR server bad\n"));
     ck_assert_ptr_nonnull(
-        strstr(text, "\n<3>ERROR core bad\n<7>DEBUG core fine\n"));
+        strstr(text, "\n<3>ERROR server bad\n<7>DEBUG server fine\n"));
     free(text);
     close(fd);
     world_free(w);
@@ -291,6 +423,8 @@ TEST_MAIN("log",
           test_limiter,
           test_levels_and_trace,
           test_component_levels,
-          test_component_bound,
+          test_unknown_components,
+          test_no_cost,
           test_json,
+          test_json_of_anything,
           test_journal)
