@@ -249,7 +249,8 @@ const struct command trace_commands[] = {
          "The spans that all nodes keep of the trace ID, as a waterfall: when "
          "each began, how\nlong it took, where. Ids are in logs (request=ID), "
          "in the console's calls, in errors\nof calls that took too long, and "
-         "printed by any command with --trace.\n\nWithout ID: the settings of "
+         "printed by any command with --trace. A job's id, its\nbeginning or "
+         "\"last\" shows the trace of the job.\n\nWithout ID: the settings of "
          "the nodes that the target names. --sample and --slow change\nthem, "
          "until those nodes restart. Nodes keep sampled traces and slow "
          "calls.",

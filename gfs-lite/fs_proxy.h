@@ -46,6 +46,7 @@ struct cursor;
 struct fs;
 struct fs_proxy_server;
 struct fs_proxy_session;
+struct trace_context;
 struct world;
 
 /* Of file contents in one message. */
@@ -126,6 +127,11 @@ void fs_proxy_session_free(struct fs_proxy_session *s);
  * are closed. Any thread; waits for the answer under way. */
 void fs_proxy_session_limit(struct fs_proxy_session *s,
                             const struct fs_proxy_rules *rules);
+
+/* The trace of the next proxy client (copied): answering it is a part of that.
+ * Any thread; waits for the answer under way. */
+void fs_proxy_session_trace(struct fs_proxy_session *s,
+                            const struct trace_context *trace);
 
 /* Answer one message; @answer is cleared. Any thread. Parks. */
 void fs_proxy_session_answer(struct fs_proxy_session *s,

@@ -10,7 +10,9 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"
+#include "base/trace/span.h"
 #include "gfs-lite/fs.h"
 #include "gfs-lite/fs_proxy.h"
 #include "gfs-lite/fs_proxy_server.h"
@@ -25,6 +27,7 @@ struct fs_proxy_session {
     size_t read_count;
     struct fs_proxy_prefix *writes; /* Owned, as are the paths. */
     size_t write_count;
+    struct trace_context trace; /* Of the proxy client. */
     struct fs_writer **writers; /* By handle; NULL: closed. */
     size_t writer_count;
 };
@@ -123,6 +126,14 @@ static void drop_rules(struct fs_proxy_session *s)
     s->reads = NULL;
     s->writes = NULL;
     s->read_count = s->write_count = 0;
+}
+
+void fs_proxy_session_trace(struct fs_proxy_session *s,
+                            const struct trace_context *trace)
+{
+    mutex_lock(&s->lock);
+    s->trace = *trace;
+    mutex_unlock(&s->lock);
 }
 
 void fs_proxy_session_limit(struct fs_proxy_session *s,
@@ -485,14 +496,41 @@ static int fs_proxy_session_ask(struct fs_proxy_session *s,
     return rc;
 }
 
+/* The place in a trace that a thread has while it works for a proxy client. */
+struct session_place {
+    struct trace_context trace;
+    void *outer;
+};
+
+static void session_enter_trace(struct fs_proxy_session *s,
+                                struct session_place *p)
+{
+    mutex_lock(&s->lock);
+    p->trace = s->trace;
+    mutex_unlock(&s->lock);
+    p->outer = fiber_context();
+    if (trace_id_is_set(p->trace.trace))
+        (void)fiber_set_context(&p->trace);
+}
+
+static void session_leave_trace(const struct session_place *p)
+{
+    (void)fiber_set_context(p->outer);
+}
+
 void fs_proxy_session_answer(struct fs_proxy_session *s,
                              struct slice message,
                              struct buf *answer)
 {
     struct cursor in = cursor_make(message);
+    struct session_place place;
     struct err err = ERR_INIT;
+    int rc;
     buf_clear(answer);
-    if (fs_proxy_session_ask(s, &in, answer, &err) == 0)
+    session_enter_trace(s, &place);
+    rc = fs_proxy_session_ask(s, &in, answer, &err);
+    session_leave_trace(&place);
+    if (rc == 0)
         return;
     buf_put_zigzag(answer, err.code);
     buf_put_lslice(answer, slice_str(err.text));
@@ -524,8 +562,12 @@ void fs_proxy_session_serve(struct fs_proxy_session *s, int socket)
                 0 &&
             is_over(socket))
             break;
-        if (s->other.after)
+        if (s->other.after) {
+            struct session_place place;
+            session_enter_trace(s, &place);
             s->other.after(s->other.ctx);
+            session_leave_trace(&place);
+        }
     }
     buf_close(&answer);
     mem_free(message);

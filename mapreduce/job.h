@@ -149,6 +149,13 @@ struct mr_progress {
     uint64_t elapsed_us;
 };
 
+/* The trace that a job's spans belong to, by its 128-bit id; 0, 0: none. */
+struct mr_trace {
+    uint64_t high;
+    uint64_t low;
+    bool sampled; /* Also what its attempts do is kept. */
+};
+
 struct mr_options {
     struct mr_program program;
     const char *label;     /* For the history; NULL: the job's name. */
@@ -176,6 +183,7 @@ struct mr_options {
     const struct mr_setting *files; /* Side files: name and path. */
     size_t file_count;
 
+    struct mr_trace trace; /* Of a job that runs in a cell. */
     bool encrypts; /* Spills: with a key of this run of the job alone. */
     /* Journal, history and changes of tables are encrypted with it. Borrowed;
      * NULL: they are not. */

@@ -222,6 +222,14 @@ void tracer_keep(struct tracer *t, struct slice bytes, unsigned count)
     metric_add(&t->kept, count);
 }
 
+void tracer_record(struct tracer *t, const struct span_record *r)
+{
+    struct buf bytes = BUF_INIT;
+    span_record_put(r, &bytes);
+    tracer_keep(t, buf_slice(&bytes), 1);
+    buf_close(&bytes);
+}
+
 void tracer_set_sink(struct tracer *t, tracer_sink take, void *ctx)
 {
     mutex_lock(&t->mutex);

@@ -23,6 +23,7 @@
 
 struct buf;
 struct metric_set;
+struct span_record;
 struct tracer;
 struct world;
 
@@ -75,6 +76,8 @@ bool tracer_samples(const struct tracer *t, struct trace_id id);
 
 /* Keep spans, encoded (span_record.h): @count of them in @bytes. */
 void tracer_keep(struct tracer *t, struct slice bytes, unsigned count);
+/* Keep a span that was measured otherwise. */
+void tracer_record(struct tracer *t, const struct span_record *r);
 /* Give each span that is kept, encoded, to @take(@ctx) as well; it must not
  * wait, nor trace. NULL: no longer; nobody is in it then. Any thread. */
 typedef void (*tracer_sink)(void *ctx, struct slice span);

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/trace/trace_id.h"
 #include "cli/monitor/subject.h"
 #include "mapreduce/cluster/job_calls.h"
 #include "mapreduce/cluster/job_client.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/task/attempt_digest.h"
 #include "mapreduce/task/attempt_record.h"
+#include "mapreduce/task/job_trace.h"
 
 #define PAST_JOBS_SHOWN 100
 #define ATTEMPTS_SHOWN  1000
@@ -20,9 +22,18 @@
 
 /* --- a job in a line ----------------------------------------------------- */
 
+/* The trace of a job follows from its id. */
+static void put_trace_id(json_t *o, const char *job)
+{
+    char text[TRACE_ID_TEXT_BYTES];
+    trace_id_print(job_trace_id(job), text);
+    doc_put_str(o, "trace_id", text);
+}
+
 static void put_summary(json_t *o, const struct job_summary *s)
 {
     doc_put_str(o, "id", s->id);
+    put_trace_id(o, s->id);
     doc_put_str(o, "label", s->name);
     if (s->principal && *s->principal)
         doc_put_str(o, "principal", s->principal);

@@ -58,6 +58,22 @@ static void put_spans(json_t *doc, const struct found_spans *f)
     mem_free(tree);
 }
 
+/* The trace of the job @id, which may also be the beginning of its id. */
+static bool
+find_job_trace(struct monitor *m, const char *id, struct trace_id *out)
+{
+    const struct monitor_param params[] = {{"id", id}, {"limit", "1"}};
+    const char *trace;
+    json_t *job;
+    bool found;
+    if (monitor_make(m, "job", params, ARRAY_LEN(params), &job, NULL))
+        return false;
+    trace = json_string_value(json_object_get(job, "trace_id"));
+    found = trace && trace_id_parse(slice_str(trace), out);
+    json_decref(job);
+    return found;
+}
+
 int subject_trace(struct monitor *m,
                   const struct monitor_param *params,
                   size_t count,
@@ -68,9 +84,12 @@ int subject_trace(struct monitor *m,
     struct found_spans f;
     const char *id;
     int rc = monitor_param_need(params, count, "id", &id, err);
-    if (rc == 0 && !trace_id_parse(slice_str(id), &q.trace))
+    if (rc == 0 && !trace_id_parse(slice_str(id), &q.trace) &&
+        !find_job_trace(m, id, &q.trace))
         rc = err_set(err, ERR_INVALID,
-                     "trace \"%s\": its id has 32 hexadecimal digits", id);
+                     "trace \"%s\": its id has 32 hexadecimal digits, and no "
+                     "job has this id",
+                     id);
     if (rc)
         return rc;
     rc = monitor_spans_find(m, &q, doc, &f, err);

@@ -29,6 +29,7 @@
 #include "base/crypt/keyring.h"
 #include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "gfs-lite/fs_proxy.h"
 #include "mapreduce/attempt/attempt_files.h"
 #include "mapreduce/attempt/death.h"
@@ -37,6 +38,7 @@
 #include "mapreduce/attempt/zygote.h"
 #include "mapreduce/sandbox/job_cage.h"
 #include "mapreduce/task/job_package.h"
+#include "mapreduce/task/job_trace.h"
 
 /* The end of an attempt's output that is kept, and handed on if it fails. */
 #define SAID_BYTES_MAX ((size_t)64 << 10)
@@ -187,7 +189,12 @@ static int lend_to(struct process_host *h,
                    const struct task_spec *spec,
                    struct err *err)
 {
+    struct trace_context trace;
     PRE(spec->attempt >= 1);
+    job_trace_context(&h->setup->opts->trace, h->setup->world, h->setup->job_id,
+                      spec, &trace);
+    if (s->session)
+        fs_proxy_session_trace(s->session, &trace);
     if (!s->rows)
         return 0;
     row_relay_aim(s->rows, spec);

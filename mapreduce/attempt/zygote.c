@@ -28,6 +28,7 @@
 #include "base/crypt/keyring.h"
 #include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
 #include "gfs-lite/fs_proxy.h"
 #include "mapreduce/attempt/attempt.h"
 #include "mapreduce/engines/engine.h"
@@ -35,6 +36,7 @@
 #include "mapreduce/sandbox/job_cage.h"
 #include "mapreduce/sandbox/process_tree.h"
 #include "mapreduce/sandbox/sandbox.h"
+#include "mapreduce/task/job_trace.h"
 
 /* A task spec holds splits and keys. */
 #define MESSAGE_BYTES_MAX ((uint64_t)1 << 30)
@@ -263,6 +265,7 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     struct task_spec spec;
     struct task_report report;
     struct engine *engine = NULL;
+    struct trace_context trace;
     struct err err = ERR_INIT;
     int rc = task_spec_decode(&spec, body, &err);
     res.memory = map_pairs(z->setup->slot_bytes, is_large(&spec));
@@ -297,6 +300,10 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     if (rc) {
         report.code = err_copy(&report.err, &err);
     } else {
+        /* Its own calls carry the ids; servers record. */
+        job_trace_context(&setup.opts->trace, setup.world, setup.job_id, &spec,
+                          &trace);
+        trace_use_context(&trace);
         attempt_run(&setup, &spec, &res, &report);
     }
     if (spec.attempt > 0)

@@ -14,6 +14,9 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
+#include "base/trace/span.h"
+#include "base/trace/span_record.h"
+#include "base/trace/tracer.h"
 #include "gfs-lite/fs.h"
 #include "gfs-lite/routed.h"
 #include "mapreduce/cluster/cell_host.h"
@@ -25,6 +28,7 @@
 #include "mapreduce/master/job_timeline.h"
 #include "mapreduce/master/journal.h"
 #include "mapreduce/output/dirs.h"
+#include "mapreduce/task/job_trace.h"
 
 /* Memory of an attempt for pairs, if the workers have that much for it. */
 #define PAIR_BYTES ((uint64_t)192 << 20)
@@ -208,6 +212,7 @@ static void fill_options(struct managed_job *j, struct mr_options *o)
     o->told = on_told;
     o->told_ctx = j;
     o->timeline = j->timeline;
+    o->trace = j->trace;
     o->in_process = false;
 }
 
@@ -419,6 +424,15 @@ static int open_files(const struct managed_job *j,
     return 0;
 }
 
+/* Its name, also before it has a summary. */
+static const char *name_of(const struct managed_job *j)
+{
+    const struct saved_job *s = &j->submitted;
+    if (s->options.label)
+        return s->options.label;
+    return s->job_name ? s->job_name : "job";
+}
+
 /* Continue the timeline that the master before this one has written. */
 static void timeline_resume(struct managed_job *j)
 {
@@ -428,6 +442,54 @@ static void timeline_resume(struct managed_job *j)
                  err.text);
 }
 
+/* Calls of this thread for the job are parts of its trace. */
+static void managed_job_enter_trace(struct managed_job *j,
+                                    struct trace_context *c)
+{
+    struct tracer *t = world_tracer(j->term->world);
+    struct trace_id id = job_trace_id(j->id);
+    j->trace.high = id.high;
+    j->trace.low = id.low;
+    j->trace.sampled |= t && tracer_samples(t, id);
+    *c = (struct trace_context){.trace = id,
+                                .span_id = job_trace_root(id),
+                                .sampled = j->trace.sampled,
+                                .tracer = t};
+    trace_use_context(c);
+}
+
+/* Keep the span of the whole job, which ends with @code. */
+static void managed_job_record(const struct managed_job *j, int code)
+{
+    struct tracer *t = world_tracer(j->term->world);
+    struct trace_id id = job_trace_of(&j->trace);
+    uint64_t now = world_now_us(j->term->world);
+    struct span_record s = {.trace = id,
+                            .id = job_trace_root(id),
+                            .kind = SPAN_INTERNAL,
+                            .flags = SPAN_SAMPLED,
+                            .status = code,
+                            .start_us = j->submitted_us,
+                            .name = SLICE_LIT("job"),
+                            .attribute_count = 3};
+    if (now > j->submitted_us)
+        s.duration_us = now - j->submitted_us;
+    s.attributes[0] = (struct span_attribute){.key = "job",
+                                              .key_bytes = 3,
+                                              .is_text = true,
+                                              .text = slice_str(j->id)};
+    s.attributes[1] = (struct span_attribute){.key = "label",
+                                              .key_bytes = 5,
+                                              .is_text = true,
+                                              .text = slice_str(name_of(j))};
+    s.attributes[2] = (struct span_attribute){.key = "principal",
+                                              .key_bytes = 9,
+                                              .is_text = true,
+                                              .text = slice_str(j->principal)};
+    if (t)
+        tracer_record(t, &s);
+}
+
 static void managed_job_run(void *arg)
 {
     struct managed_job *j = arg;
@@ -435,9 +497,11 @@ static void managed_job_run(void *arg)
     struct mr_options o = j->submitted.options;
     struct mr_report *report = NULL;
     struct err err = ERR_INIT;
+    struct trace_context context;
     struct fs *theirs;
     int rc;
     timeline_resume(j);
+    managed_job_enter_trace(j, &context);
     fill_options(j, &o);
     fill_defaults(&r->options->caps, &o);
     rc = open_files(j, &o, &theirs, &err);
@@ -451,6 +515,7 @@ static void managed_job_run(void *arg)
     }
     if (managed_job_check(j, NULL) == 0) {
         managed_job_count(j, rc);
+        managed_job_record(j, rc);
         managed_job_set_outcome(j, rc, report, &err);
         save_end(j, buf_slice(&j->summary));
         job_timeline_save(j->timeline, true);
@@ -477,6 +542,7 @@ int managed_job_add(struct job_master_term *r,
                     struct err *err)
 {
     struct managed_job *j = mem_zalloc(1, sizeof(*j));
+    struct trace_context submitter;
     char *dir;
     int rc = saved_job_decode(&j->submitted, s->options, err);
     *j = (struct managed_job){
@@ -498,6 +564,8 @@ int managed_job_add(struct job_master_term *r,
     j->timeline = job_timeline_new(&r->files, dir);
     mem_free(dir);
     j->waiting = JOB_WAITS_ITS_TURN;
+    trace_copy_context(&submitter);
+    j->trace.sampled = submitter.sampled;
     mutex_lock(&r->mutex);
     *r->last = j;
     r->last = &j->next;
@@ -587,15 +655,6 @@ void managed_jobs_end(struct job_master_term *r)
     for (struct managed_job *j = r->jobs; j; j = j->next)
         if (j->task)
             managed_job_join(j);
-}
-
-/* Its name, also before it has a summary. */
-static const char *name_of(const struct managed_job *j)
-{
-    const struct saved_job *s = &j->submitted;
-    if (s->options.label)
-        return s->options.label;
-    return s->job_name ? s->job_name : "job";
 }
 
 void managed_job_news(struct managed_job *j,

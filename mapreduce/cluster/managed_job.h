@@ -62,6 +62,7 @@ struct managed_job {
     struct task *task;
     atomic_bool cancel;
     uint64_t submitted_us;
+    struct mr_trace trace;         /* Its ids: when it runs. */
     struct job_timeline *timeline; /* Until it is in the history; then NULL.
                                       Owned. */
     /* Under the mutex: */

@@ -385,8 +385,6 @@ static void timeline_take(struct phase *p,
         .records = STATUS_GET(s, records),
         .bytes = MIN_OF(STATUS_GET(s, bytes), STATUS_GET(s, total)),
         .log = buf_slice(&e->said)};
-    if (!p->run->timeline)
-        return;
     if (at->stage->kind == TASK_REDUCE) {
         ending.records = STATUS_GET(s, values);
         ending.bytes = 0;
@@ -400,7 +398,9 @@ static void timeline_take(struct phase *p,
     }
     if (ending.state == ATTEMPT_END_FAILED || ending.state == ATTEMPT_END_LOST)
         ending.error = slice_str(cause_of(e, silent));
-    job_timeline_end(p->run->timeline, at->timeline_index, &ending);
+    if (p->run->timeline)
+        job_timeline_end(p->run->timeline, at->timeline_index, &ending);
+    phase_span_attempt(p, at, &ending);
 }
 
 static int

@@ -11,6 +11,7 @@
 
 #include "mapreduce/master/early_pull.h"
 #include "mapreduce/master/job_run.h"
+#include "mapreduce/master/job_timeline.h"
 #include "mapreduce/master/schedule.h"
 #include "mapreduce/task/host.h"
 
@@ -34,6 +35,8 @@ struct running {
     uint64_t seen_bytes;
     uint64_t seen_values;
     size_t timeline_index; /* The attempt's in the job's timeline. */
+    uint64_t begun_at_us;  /* Wall clock. */
+    bool backup;
 };
 
 /* While reduces run, maps whose output is lost run again beside them, and no
@@ -54,6 +57,11 @@ struct phase {
  * again. Parks. */
 MUST_CHECK int
 phase_take_end(struct phase *p, struct attempt_event *e, struct err *err);
+
+/* Attempt @at has ended: its span goes to the job's trace. */
+void phase_span_attempt(const struct phase *p,
+                        const struct running *at,
+                        const struct attempt_ending *e);
 
 /* The worker of @e is gone, with its attempts and their spills. */
 void phase_lose_worker(struct phase *p, const struct attempt_event *e);

@@ -5,6 +5,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/master/job_loans.h"
+#include "mapreduce/master/job_spans.h"
 #include "mapreduce/master/phase.h"
 
 /* Longest wait for an event before clocks and requests are checked. */
@@ -152,20 +153,33 @@ take_back(struct phase *p, uint32_t job, uint32_t task, uint32_t attempt)
 }
 
 /* Enter the attempt in the timeline, if there is one. */
-static size_t
-timeline_begin(struct phase *p, const struct running *at, bool backup)
+static size_t timeline_begin(struct phase *p, const struct running *at)
 {
     struct attempt_host *h = p->run->host;
     const struct attempt_record what = {.part = p->run->part,
                                         .kind = at->stage->kind,
                                         .task = at->task,
                                         .attempt = at->attempt,
-                                        .backup = backup};
+                                        .backup = at->backup};
     if (!p->run->timeline)
         return TIMELINE_NONE;
     return job_timeline_begin(p->run->timeline, &what,
                               h->worker_name ? h->worker_name(h, at->worker)
                                              : NULL);
+}
+
+void phase_span_attempt(const struct phase *p,
+                        const struct running *at,
+                        const struct attempt_ending *e)
+{
+    struct attempt_host *h = p->run->host;
+    const struct attempt_record what = {.kind = at->stage->kind,
+                                        .task = at->task,
+                                        .attempt = at->attempt,
+                                        .backup = at->backup,
+                                        .begun_at_us = at->begun_at_us};
+    job_span_attempt(p->run, &what,
+                     h->worker_name ? h->worker_name(h, at->worker) : NULL, e);
 }
 
 static int
@@ -175,7 +189,9 @@ start_attempt(struct phase *p, const struct sched_action *a, struct err *err)
     struct running at = {.stage = stage_of(p, a->job),
                          .task = a->task,
                          .attempt = a->attempt,
-                         .worker = a->worker};
+                         .worker = a->worker,
+                         .begun_at_us = world_now_us(p->run->setup.world),
+                         .backup = a->kind == SCHED_BACKUP};
     struct task_spec s;
     unsigned slot = 0;
     int rc;
@@ -191,7 +207,7 @@ start_attempt(struct phase *p, const struct sched_action *a, struct err *err)
         return rc;
     INVARIANT(slot < h->slot_count);
     INVARIANT(p->slots[slot].stage == NULL); /* INV-1 */
-    at.timeline_index = timeline_begin(p, &at, a->kind == SCHED_BACKUP);
+    at.timeline_index = timeline_begin(p, &at);
     p->slots[slot] = at;
     p->slots_touched = MAX_OF(p->slots_touched, slot + 1);
     if (a->kind == SCHED_BACKUP)
@@ -435,6 +451,7 @@ static void take_stopped(struct phase *p, const struct attempt_event *e)
     INVARIANT(at->stage != NULL); /* INV-1 */
     if (p->run->timeline)
         job_timeline_end(p->run->timeline, at->timeline_index, &ending);
+    phase_span_attempt(p, at, &ending);
     take_back(p, at->stage->job, at->task, at->attempt);
     at->stage = NULL;
 }
@@ -551,6 +568,8 @@ static int run_phase(struct job_run *r,
         notify_pullers(&p, true);
     stop_all(&p);
     job_end_phase(r, &stage->tasks);
+    job_span_phase(r, stage->kind,
+                   &r->summary.phases[r->summary.phase_count - 1]);
     phase_close(&p);
     return rc;
 }

@@ -61,6 +61,9 @@ void job_package_encode(const struct job_setup *s, struct buf *out)
     buf_put_varint(out, s->heap_bytes);
     buf_put_varint(out, s->split_bytes);
     buf_put_varint(out, s->worker_count);
+    buf_put_le64(out, s->opts->trace.high);
+    buf_put_le64(out, s->opts->trace.low);
+    buf_put_u8(out, s->opts->trace.sampled);
     buf_put_u8(out, s->reads_tables);
     buf_put_u8(out, s->remote);
     buf_put_u8(out, s->cell_files || s->files.fs != NULL);
@@ -89,6 +92,9 @@ static void job_package_decode_options(struct job_package *p, struct cursor *in)
     s->heap_bytes = cursor_varint(in);
     s->split_bytes = cursor_varint(in);
     s->worker_count = (unsigned)cursor_varint(in);
+    p->options.options.trace.high = cursor_le64(in);
+    p->options.options.trace.low = cursor_le64(in);
+    p->options.options.trace.sampled = cursor_u8(in) != 0;
     s->reads_tables = cursor_u8(in) != 0;
     s->remote = cursor_u8(in) != 0;
     s->cell_files = cursor_u8(in) != 0;

@@ -181,6 +181,7 @@ ALLOWED = {
                     "mapreduce/mapreduce.h", "mapreduce/cluster/job_calls.h",
                     "mapreduce/cluster/job_client.h",
                     "mapreduce/task/attempt_digest.h",
+                    "mapreduce/task/job_trace.h",
                     "mapreduce/task/attempt_record.h", "cli/"],
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
     "cli/member": ["base/", "chubby-lite/server.h", "cli/"],

@@ -239,6 +239,15 @@ static void job_kill(struct html *h, const json_t *doc)
                     page_string_or_empty(doc, "id"), NULL);
 }
 
+static void job_trace_link(struct html *h, const char *trace)
+{
+    if (!*trace)
+        return;
+    html_lit(h, " <a");
+    html_url(h, "href", "/traces/{}", trace);
+    html_lit(h, ">trace</a>");
+}
+
 void render_job(struct html *h, const json_t *doc)
 {
     static const struct page_crumb up = {"Jobs", "/jobs", NULL, NULL};
@@ -250,6 +259,7 @@ void render_job(struct html *h, const json_t *doc)
     job_kill(h, doc);
     page_sub_begin(h);
     html_str(h, id);
+    job_trace_link(h, page_string_or_empty(doc, "trace_id"));
     page_sub_end(h);
     page_head_end(h, doc);
     job_remark(h, "Error:", page_field(doc, "error"));
