@@ -48,6 +48,7 @@ struct read {
     struct read_request request;
     struct quarry_table *table;
     struct quarry_filter *filter;
+    struct quarry_explain *explain; /* Owned; NULL: no statistics wanted. */
     struct request_rows rows;
     struct quarry_read_options options;
     struct quarry_scanner *scanner;
@@ -97,6 +98,11 @@ data_read_parse(struct slice bytes, struct read_request *out, struct err *err)
     return c.bad ? service_bad_request(err) : 0;
 }
 
+static bool wants_stats(const struct read_request *r)
+{
+    return r->stats == PB_ReadRowsRequest_RequestStatsView_REQUEST_STATS_FULL;
+}
+
 static int data_read_check(const struct read_request *r, struct err *err)
 {
     if (r->view)
@@ -115,6 +121,7 @@ static void fill_options(struct read *r)
         .keys = r->rows.keys,
         .key_count = r->rows.key_count,
         .filter = r->filter,
+        .explain = r->explain,
         .row_limit = limit,
         .progress_rows = PROGRESS_ROWS,
         .read_ahead_off =
@@ -138,6 +145,8 @@ static int data_read_prepare(struct read *r, struct err *err)
         rc = request_rows_parse(&r->rows, r->request.rows, err);
     if (rc == 0 && r->request.has_filter)
         rc = request_filter(r->request.filter, &r->filter, err);
+    if (rc == 0 && wants_stats(&r->request))
+        r->explain = quarry_explain_new();
     fill_options(r);
     return rc;
 }
@@ -233,9 +242,10 @@ static int run_scan(struct read *r, struct err *err)
 
 /* --- one row ------------------------------------------------------------- */
 
+/* Statistics are those of a scan. */
 static bool is_one_row(const struct read *r)
 {
-    return r->rows.key_count == 1 && r->rows.range_count == 0;
+    return r->rows.key_count == 1 && r->rows.range_count == 0 && !r->explain;
 }
 
 static int send_row(struct read *r, struct err *err)
@@ -271,21 +281,25 @@ static int read_one(struct read *r, struct err *err)
 
 /* --- the call ------------------------------------------------------------ */
 
-/* Send the message RequestStats: rows and cells read, and the time it took. */
+/* Send the message RequestStats: rows and cells read, and the time it took.
+ * PRE: the scan was closed, so that its record is complete. */
 static int send_stats(struct read *r, struct err *err)
 {
+    struct quarry_explain_counts seen;
     struct buf *b = grpc_scratch(r->call);
     uint64_t took = world_mono_ns(r->gateway->world) - r->begin_ns;
     size_t stats = pb_open(b, PB_ReadRowsResponse_request_stats);
     size_t full = pb_open(b, PB_RequestStats_full_read_stats_view);
     size_t part = pb_open(b, PB_FullReadStatsView_read_iteration_stats);
     size_t latency;
+    PRE(r->explain && !r->scanner && !r->reverse);
+    quarry_explain_total(r->explain, &seen);
     pb_put_integer(b, PB_ReadIterationStats_rows_seen_count,
-                   (int64_t)r->row_count);
+                   (int64_t)seen.rows_examined);
     pb_put_integer(b, PB_ReadIterationStats_rows_returned_count,
                    (int64_t)r->row_count);
     pb_put_integer(b, PB_ReadIterationStats_cells_seen_count,
-                   (int64_t)r->cell_count);
+                   (int64_t)seen.entries_shown);
     pb_put_integer(b, PB_ReadIterationStats_cells_returned_count,
                    (int64_t)r->cell_count);
     pb_close(b, part);
@@ -300,10 +314,18 @@ static int send_stats(struct read *r, struct err *err)
     return grpc_send(r->call, b, err);
 }
 
-static void close_read(struct read *r)
+static void close_scan(struct read *r)
 {
     quarry_scanner_close(r->scanner);
     reverse_scan_close(r->reverse);
+    r->scanner = NULL;
+    r->reverse = NULL;
+}
+
+static void close_read(struct read *r)
+{
+    close_scan(r);
+    quarry_explain_free(r->explain);
     quarry_filter_free(r->filter);
     quarry_table_close(r->table);
     request_rows_close(&r->rows);
@@ -321,9 +343,10 @@ int data_read_rows(void *ctx, struct grpc_call *call, struct err *err)
     rc = data_read_prepare(&r, err);
     if (rc == 0 && !r.rows.none)
         rc = is_one_row(&r) ? read_one(&r, err) : run_scan(&r, err);
-    if (rc == 0 && r.request.stats ==
-                       PB_ReadRowsRequest_RequestStatsView_REQUEST_STATS_FULL)
+    if (rc == 0 && r.explain) {
+        close_scan(&r);
         rc = send_stats(&r, err);
+    }
     close_read(&r);
     return rc;
 }
