@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 
 from archived_site import FIRST, HOST, SECOND, ReplayTest
 from harness import main
@@ -108,16 +109,6 @@ class Replay(ReplayTest):
         body = self.text("/web/%s/%sbig" % (FIRST, URL))
         self.assertEqual(body.count("/web/%smp_/%sx" % (FIRST, URL)), 60000)
 
-    def test_lost_paths(self):
-        """A path that a script made is found by the page that asks."""
-        page = "http://%s/web/%smp_/%s" % (self.address, FIRST, URL)
-        status, headers, _ = self.get("/pic.png?x=1", Referer=page)
-        self.assertEqual((status, headers["Location"]),
-                         (307, "/web/%smp_/%spic.png?x=1" % (FIRST, URL)))
-        self.assertEqual(self.get("/pic.png")[0], 404)
-        self.assertEqual(self.get("/pic.png", Referer="http://x/web/1/a")[0],
-                         404)
-
     # --- headers
 
     def test_headers(self):
@@ -162,8 +153,8 @@ class Replay(ReplayTest):
                                          Sec_Fetch_Dest="document")
         self.assertEqual(status, 200)
         self.assertIn(b"<iframe id=\"replay\"", body)
-        self.assertIn(b"src=\"/web/%smp_/%s\"" % (FIRST.encode(),
-                                                  URL.encode()), body)
+        self.assertIn(b"/web/%smp_/%s\"" % (FIRST.encode(), URL.encode()),
+                      body)
         self.assertIn(b"after \xe2\x86\x92", body)
         self.assertIn("frame-src 'self'", headers["Content-Security-Policy"])
         self.assertEqual(headers["X-Frame-Options"], "DENY")
@@ -304,17 +295,28 @@ class Replay(ReplayTest):
                                   Host="site.example")[0], 421)
 
     def test_other_sites(self):
-        """A page of another site reads nothing; one of the archive does."""
+        """A page of another site reads nothing; one of the archive, which
+        knows the server's secret, does."""
         path = "/web/%sim_/%spic.png" % (FIRST, URL)
         foreign = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "cors"}
         self.assertEqual(self.get(path, **foreign)[0], 403)
-        self.assertEqual(self.get(path, Referer="http://evil.example/",
-                                  **foreign)[0], 403)
-        status, headers, _ = self.get(
-            path, Origin="null", Referer="http://%s/web/%smp_/%s" %
-            (self.address, FIRST, URL), **foreign)
+        self.assertEqual(self.get("/~" + 32 * "0" + path, **foreign)[0], 403)
+        page = self.text("/web/%s/%s" % (FIRST, URL), Sec_Fetch_Dest="document")
+        secret = re.search("src=\"(/~[0-9a-f]{32})/web/", page).group(1)
+        status, headers, _ = self.get(secret + path, Origin="null", **foreign)
         self.assertEqual(status, 200)
         self.assertEqual(headers["Access-Control-Allow-Origin"], "null")
+        status, headers, _ = self.get(path)
+        self.assertEqual(status, 200)
+        self.assertNotIn("Access-Control-Allow-Origin", headers)
+        # Links of the page keep the secret.
+        body = self.text("%s/web/%smp_/%s" % (secret, FIRST, URL), **foreign)
+        self.assertIn("src=\"%s/web/%sjs_/http" % (secret, FIRST), body)
+        self.assertNotIn("src=\"/web", body)
+        self.assertEqual(
+            self.get("%s/web/%smp_/%sold" % (secret, FIRST, URL),
+                     **foreign)[1]["Location"],
+            "%s/web/%smp_/%snew?a=1" % (secret, FIRST, URL))
 
     def test_port_in_use(self):
         said = self.fails(1, "replay", "web", "--listen", self.address)

@@ -268,10 +268,11 @@ static void put_style(struct html_rewriter *r, const struct html_attribute *a)
     buf_close(&text.pending);
 }
 
-/* _top is the archive's page around this one. */
+/* _top is the archive's page around this one; new windows are not allowed. */
 static void put_target(struct html_rewriter *r, const struct html_attribute *a)
 {
-    if (html_name_is(a->value, "_top") || html_name_is(a->value, "_parent"))
+    if (html_name_is(a->value, "_top") || html_name_is(a->value, "_parent") ||
+        html_name_is(a->value, "_blank"))
         put_value(r, a, SLICE_LIT("_self"));
 }
 

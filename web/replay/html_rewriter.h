@@ -7,9 +7,9 @@
  * attributes and <style>, <meta http-equiv=refresh>, and data-… attributes that
  * begin with a URL. <base> is honoured. integrity, nonce and crossorigin are
  * put aside (as _integrity …): the bytes changed, and their origin. Policies
- * and referrers in <meta> are put aside too. target=_top means the page itself,
- * which is in a frame. Scripts and event handlers are left to the browser,
- * which runs them.
+ * and referrers in <meta> are put aside too. target=_top and _blank mean the
+ * page itself, which is in a frame. Scripts and event handlers are left to the
+ * browser, which runs them.
  *
  * Pure. Threads: one.
  */

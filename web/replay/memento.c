@@ -46,7 +46,7 @@ static void put_memento_link(const struct replay_call *k,
 {
     buf_append_str(out, ", <");
     buf_append_slice(out, buf_slice(&k->origin));
-    replay_put_address(out, c, REPLAY_MOD_NONE);
+    replay_put_address(out, REPLAY_WEB, c, REPLAY_MOD_NONE);
     buf_printf(out, ">; rel=\"%s\"; datetime=\"", relation);
     put_http_date(out, c->time_us);
     buf_append_byte(out, '"');

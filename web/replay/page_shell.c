@@ -71,7 +71,7 @@ void shell_end(struct html *h)
 void shell_link_capture(struct html *h, const struct capture *c)
 {
     struct buf to = BUF_INIT;
-    replay_put_address(&to, c, REPLAY_MOD_NONE);
+    replay_put_address(&to, REPLAY_WEB, c, REPLAY_MOD_NONE);
     html_lit(h, "<a");
     html_attr_slice(h, "href", buf_slice(&to));
     html_lit(h, ">");

@@ -21,7 +21,9 @@ struct replay_server {
     struct archive *archive; /* Owned. */
     struct http_server *http;
     char *table_name;
-    struct buf wombat; /* The script; empty: there is none. */
+    struct buf wombat;     /* The script; empty: there is none. */
+    struct buf secret;     /* "/~0123…": see replay_server.h. */
+    struct buf secret_web; /* The same and "/web/". */
     bool is_proxy;
 };
 
@@ -30,6 +32,7 @@ struct replay_call {
     const struct http_request *request;
     struct http_reply *reply;
     struct buf origin;    /* "http://127.0.0.1:7490", of this request. */
+    bool is_archived;     /* An archived page asks: its path has the secret. */
     struct replay_url at; /* The path behind /web/. */
     struct buf url;       /* at.url, absolute and normalised. */
 };
@@ -78,8 +81,12 @@ void cdx_query(struct replay_call *k, const struct http_form *query);
 
 /* --- addresses ----------------------------------------------------------- */
 
-/* Append "/web/DATEmod_/URL" of capture @c, escaped for a header or HTML. */
+/* "/web/", with the server's secret before it if an archived page asks.
+ * Borrowed from the server. */
+const char *replay_web_of(const struct replay_call *k);
+/* Append @web and "DATEmod_/URL" of capture @c, escaped for a header. */
 void replay_put_address(struct buf *out,
+                        const char *web,
                         const struct capture *c,
                         enum replay_mod mod);
 

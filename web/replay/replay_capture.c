@@ -24,7 +24,7 @@
 /* No origin of its own, nothing from elsewhere, no frame around the server's
  * pages: see replay_server.h. */
 #define POLICY                                                                 \
-    "sandbox allow-scripts allow-forms allow-modals allow-popups "             \
+    "sandbox allow-scripts allow-forms allow-modals "                          \
     "allow-downloads allow-pointer-lock allow-presentation; default-src "      \
     "'self' 'unsafe-inline' 'unsafe-eval' data: blob:; form-action 'self'"
 
@@ -58,14 +58,20 @@ static void capture_answer_free(struct capture_answer *a)
     mem_free(a);
 }
 
+const char *replay_web_of(const struct replay_call *k)
+{
+    return k->is_archived ? buf_cstr(&k->replay->secret_web) : REPLAY_WEB;
+}
+
 void replay_put_address(struct buf *out,
+                        const char *web,
                         const struct capture *c,
                         enum replay_mod mod)
 {
     char date[DATE_TEXT_BYTES];
     struct buf url = BUF_INIT;
     date_format_14(c->time_us, date);
-    buf_printf(out, REPLAY_WEB "%s%s/", date, replay_mod_name(mod));
+    buf_printf(out, "%s%s%s/", web, date, replay_mod_name(mod));
     if (url_normalise(c->url, &url))
         buf_append_slice(out, buf_slice(&url));
     buf_close(&url);
@@ -150,10 +156,12 @@ static void put_head_insert(const struct replay_call *k,
                             struct capture_answer *a)
 {
     struct buf *out = &a->head_insert;
+    const char *mount = k->is_archived ? buf_cstr(&k->replay->secret) : "";
     if (k->replay->wombat.len)
-        buf_append_str(out,
-                       "<script src=\"" REPLAY_STATIC "wombat.js\"></script>");
-    buf_append_str(out, "<script src=\"/assets/replay_page.js\"");
+        buf_printf(out,
+                   "<script src=\"%s" REPLAY_STATIC "wombat.js\"></script>",
+                   mount);
+    buf_printf(out, "<script src=\"%s/assets/replay_page.js\"", mount);
     put_attribute(out, "data-url", buf_slice(&a->url));
     put_attribute(out, "data-date", slice_str(a->date));
     buf_append_str(out, "></script>");
@@ -165,11 +173,10 @@ static void put_head_insert(const struct replay_call *k,
  * other's files. */
 static void put_policy(struct replay_call *k)
 {
-    const char *origin = http_request_header(k->request, "Origin");
     http_reply_header(k->reply, "Content-Security-Policy", POLICY);
-    http_reply_header(k->reply, "Referrer-Policy", "unsafe-url");
+    http_reply_header(k->reply, "Referrer-Policy", "no-referrer");
     http_reply_header(k->reply, "Cache-Control", "no-cache");
-    if (origin)
+    if (k->is_archived)
         http_reply_header(k->reply, "Access-Control-Allow-Origin", "null");
 }
 
@@ -329,7 +336,8 @@ static void send_body(struct replay_call *k, struct capture_answer *a)
 
 /* --- answers ------------------------------------------------------------- */
 
-static struct capture_answer *new_answer(const struct capture *c,
+static struct capture_answer *new_answer(const char *web,
+                                         const struct capture *c,
                                          const struct capture_bytes *bytes)
 {
     struct capture_answer *a = mem_zalloc(1, sizeof(*a));
@@ -338,8 +346,7 @@ static struct capture_answer *new_answer(const struct capture *c,
     a->charset = SLICE_EMPTY;
     (void)url_normalise(c->url, &a->url);
     date_format_14(c->time_us, a->date);
-    link_rewriter_init(&a->links, REPLAY_WEB, slice_str(a->date),
-                       buf_slice(&a->url));
+    link_rewriter_init(&a->links, web, slice_str(a->date), buf_slice(&a->url));
     return a;
 }
 
@@ -349,7 +356,7 @@ static void answer_capture(struct replay_call *k,
                            const struct capture *c,
                            const struct capture_bytes *bytes)
 {
-    struct capture_answer *a = new_answer(c, bytes);
+    struct capture_answer *a = new_answer(replay_web_of(k), c, bytes);
     a->kind = kind_of(a->bytes.type, a->body, k->at.mod);
     choose_charset(a);
     if (a->kind == BODY_HTML)
@@ -368,14 +375,14 @@ static void redirect_to(struct replay_call *k,
                         enum replay_mod mod)
 {
     struct buf to = BUF_INIT;
-    replay_put_address(&to, c, mod);
+    replay_put_address(
+        &to, mod == REPLAY_MOD_NONE ? REPLAY_WEB : replay_web_of(k), c, mod);
     k->reply->status = 302;
     k->reply->is_foreign = true;
     http_reply_header(k->reply, "Location", buf_cstr(&to));
     http_reply_header(k->reply, "Vary", "accept-datetime");
-    if (http_request_header(k->request, "Origin"))
+    if (k->is_archived)
         http_reply_header(k->reply, "Access-Control-Allow-Origin", "null");
-    http_reply_header(k->reply, "Referrer-Policy", "unsafe-url");
     memento_headers(k, l, NULL);
     buf_close(&to);
 }
@@ -481,10 +488,9 @@ static void answer_proxied(struct replay_call *k,
                            const struct capture *c,
                            const struct capture_bytes *bytes)
 {
-    struct capture_answer *a = new_answer(c, bytes);
+    struct capture_answer *a = new_answer(NULL, c, bytes);
     a->kind = BODY_PLAIN;
     k->at.mod = REPLAY_MOD_ID;
-    a->links.prefix = NULL;
     put_headers(k, a);
     http_reply_header(k->reply, "Cache-Control", "no-store");
     http_reply_header(k->reply, "Vary", "accept-datetime");

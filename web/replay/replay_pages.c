@@ -136,7 +136,7 @@ void replay_frame_page(struct replay_call *k,
     struct html_view view = {.title = buf_cstr(&k->url)};
     struct html h = {&k->reply->body, &view};
     struct buf to = BUF_INIT;
-    replay_put_address(&to, c, REPLAY_MOD_MP);
+    replay_put_address(&to, buf_cstr(&k->replay->secret_web), c, REPLAY_MOD_MP);
     k->reply->content_type = "text/html; charset=utf-8";
     put_frame_policy(k->reply);
     http_reply_header(k->reply, "Vary", "Sec-Fetch-Dest");
@@ -146,7 +146,7 @@ void replay_frame_page(struct replay_call *k,
     put_banner(&h, k, l, (size_t)(c - l->at));
     html_lit(&h, "<iframe id=\"replay\" title=\"The page\" "
                  "sandbox=\"allow-scripts allow-forms allow-modals "
-                 "allow-popups allow-downloads allow-pointer-lock "
+                 "allow-downloads allow-pointer-lock "
                  "allow-presentation\"");
     html_attr_slice(&h, "src", buf_slice(&to));
     html_lit(&h, "></iframe></body></html>\n");

@@ -48,45 +48,6 @@ static bool replay_wombat(struct replay_call *k, struct slice path)
 
 /* --- paths --------------------------------------------------------------- */
 
-/* "/web/DATEmod_/URL" in the referrer @text of a page of ours, borrowed from
- * it; false: it is none. */
-static bool referrer_url(const struct replay_call *k,
-                         const char *text,
-                         struct replay_url *u)
-{
-    struct slice s = slice_str(text ? text : "");
-    struct slice origin = buf_slice(&k->origin);
-    if (!slice_starts_with(s, origin))
-        return false;
-    s = slice_sub(s, origin.len, s.len);
-    if (!slice_starts_with(s, SLICE_LIT(REPLAY_WEB)))
-        return false;
-    return replay_url_parse(slice_sub(s, strlen(REPLAY_WEB), s.len), u);
-}
-
-/* A path that a page's script or an old link made of its own host: "/a.png"
- * from /web/DATE/http://host/page is http://host/a.png at that date. */
-static bool replay_lost_path(struct replay_call *k, struct slice target)
-{
-    struct replay_url from;
-    struct buf base = BUF_INIT;
-    struct buf to = BUF_INIT;
-    struct url parts;
-    bool found =
-        referrer_url(k, http_request_header(k->request, "Referer"), &from);
-    if (found && replay_url_absolute(from.url, &base)) {
-        url_split(buf_slice(&base), &parts);
-        buf_printf(&to, REPLAY_WEB "%.*smp_/", SLICE_ARG(from.date));
-        url_resolve(&parts, target, &to);
-        k->reply->status = 307;
-        k->reply->is_foreign = true;
-        http_reply_header(k->reply, "Location", buf_cstr(&to));
-    }
-    buf_close(&base);
-    buf_close(&to);
-    return found;
-}
-
 /* "/web/…": @rest is the text behind it, its query included. */
 static void replay_web(struct replay_call *k,
                        struct slice rest,
@@ -179,7 +140,7 @@ static void replay_route(struct replay_call *k, struct slice target)
     } else if (slice_starts_with(target, SLICE_LIT(REPLAY_TIMEMAP))) {
         memento_timemap(k,
                         slice_sub(target, strlen(REPLAY_TIMEMAP), target.len));
-    } else if (!replay_lost_path(k, target)) {
+    } else {
         replay_error(k, 404, "there is no such page");
     }
     http_form_close(&query);
@@ -187,19 +148,26 @@ static void replay_route(struct replay_call *k, struct slice target)
 
 /* --- requests ------------------------------------------------------------ */
 
-/* Pages of other sites get nothing of the archive: their browsers say where a
- * request comes from. Archived pages have no origin, but our address in their
- * referrer. */
+/* Pages of other sites get nothing of the archive but a window: their browsers
+ * say where a request comes from. Archived pages have no origin, and come from
+ * another site too, but know the secret. */
 static bool is_from_elsewhere(const struct replay_call *k)
 {
     const char *site = http_request_header(k->request, "Sec-Fetch-Site");
-    const char *mode = http_request_header(k->request, "Sec-Fetch-Mode");
-    const char *referrer = http_request_header(k->request, "Referer");
-    if (!site || strcmp(site, "cross-site") != 0 ||
-        (mode && strcmp(mode, "navigate") == 0))
-        return false;
-    return !referrer ||
-           !slice_starts_with(slice_str(referrer), buf_slice(&k->origin));
+    const char *to = http_request_header(k->request, "Sec-Fetch-Dest");
+    return !k->is_archived && site && strcmp(site, "cross-site") == 0 &&
+           (!to || strcmp(to, "document") != 0);
+}
+
+/* Take the secret off @target, if it is there. */
+static struct slice take_secret(struct replay_call *k, struct slice target)
+{
+    struct slice secret = buf_slice(&k->replay->secret);
+    if (!slice_starts_with(target, secret) || target.len == secret.len ||
+        target.data[secret.len] != '/')
+        return target;
+    k->is_archived = true;
+    return slice_sub(target, secret.len, target.len);
 }
 
 /* "http://host/path" that names this server. */
@@ -214,6 +182,7 @@ static bool is_own_host(const struct replay_call *k, struct slice target)
 static void replay_answer(struct replay_call *k, struct slice target)
 {
     bool absolute = target.len && target.data[0] != '/';
+    target = take_secret(k, target);
     if (is_from_elsewhere(k)) {
         replay_error(k, 403, "other sites may not read this archive");
     } else if (absolute && !is_own_host(k, target)) {
@@ -267,6 +236,17 @@ static int check_table(const struct replay_options *opts, struct err *err)
     return rc;
 }
 
+static void make_secret(struct replay_server *r)
+{
+    unsigned char bytes[16];
+    world_random_bytes(loop_world(loop_self()), bytes, sizeof(bytes));
+    buf_append_str(&r->secret, "/~");
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        buf_printf(&r->secret, "%02x", bytes[i]);
+    buf_printf(&r->secret_web, "%s" REPLAY_WEB, buf_cstr(&r->secret));
+    (void)buf_cstr(&r->secret_web);
+}
+
 int replay_server_open(const struct replay_options *opts,
                        struct replay_server **out,
                        struct err *err)
@@ -282,6 +262,7 @@ int replay_server_open(const struct replay_options *opts,
         archive_new(opts->table, loop_world(loop_self()), opts->is_fixed);
     r->table_name = mem_strdup(opts->table_name);
     r->is_proxy = opts->is_proxy;
+    make_secret(r);
     buf_append_slice(&r->wombat, opts->wombat);
     rc = http_listen_documents(opts->address, opts->names, &documents,
                                replay_handler, r, &r->http, err);
@@ -306,5 +287,7 @@ void replay_server_close(struct replay_server *r)
     archive_free(r->archive);
     mem_free(r->table_name);
     buf_close(&r->wombat);
+    buf_close(&r->secret);
+    buf_close(&r->secret_web);
     mem_free(r);
 }

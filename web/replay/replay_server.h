@@ -7,6 +7,10 @@
  * and that lets it load from this server alone; cookies are never passed on.
  * The pages of the server itself have the console's policy.
  *
+ * A page without an origin is, to the server, like a page of any site, which
+ * may not read the archive. So the addresses of what is shown in the frame
+ * begin with a secret, drawn when the server starts ("/~0123…/web/…").
+ *
  * Threads: the loop that opened it.
  */
 #ifndef WEB_REPLAY_REPLAY_SERVER_H
