@@ -263,6 +263,7 @@ static void master_term_init(struct master_term *r, struct master *m)
     mutex_init(&r->mutex);
     mutex_init(&r->snapshot_lock);
     replication_init(&r->replication);
+    oracle_init(&r->oracle);
     cond_init(&r->changed);
 }
 
@@ -295,6 +296,7 @@ static void master_term_close(struct master_term *r)
     mutex_close(&r->mutex);
     mutex_close(&r->snapshot_lock);
     replication_close(&r->replication);
+    oracle_close(&r->oracle);
     cond_close(&r->changed);
 }
 

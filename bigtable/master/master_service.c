@@ -12,6 +12,7 @@
 #include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
 #include "bigtable/master/table_snapshots.h"
+#include "bigtable/quarry.h" /* QUARRY_TIMESTAMPS_MAX */
 #include "bigtable/wire/methods.h"
 
 /* The term to handle a call with, counted: master_service_leave() afterwards.
@@ -167,6 +168,32 @@ int service_clone(struct master_term *r, struct rpc_call *call, struct err *err)
 
     PRE(r->ready);
     return rc ? rc : snapshots_clone(r, call->principal, &o, err);
+}
+
+/* --- timestamps ---------------------------------------------------------- */
+
+int service_timestamps(struct master_term *r,
+                       struct rpc_call *call,
+                       struct err *err)
+{
+    struct timestamps_order o;
+    struct timestamps_reply reply;
+    int64_t first = 0;
+    int rc = timestamps_order_get(call->body, &o, err);
+
+    PRE(r->lock); /* There is a term: this is the master. */
+    if (rc == 0 && (o.count == 0 || o.count > QUARRY_TIMESTAMPS_MAX))
+        rc = err_set(err, ERR_INVALID,
+                     "%u timestamps: 1 to %d are given at "
+                     "once",
+                     o.count, QUARRY_TIMESTAMPS_MAX);
+    if (rc == 0)
+        rc = oracle_take(r, o.count, &first, err);
+    if (rc)
+        return rc;
+    reply.first = (uint64_t)first;
+    timestamps_reply_put(&reply, call->reply_body);
+    return 0;
 }
 
 /* --- operators ----------------------------------------------------------- */

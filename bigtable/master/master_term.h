@@ -27,6 +27,7 @@
 #include "bigtable/master/events.h"
 #include "bigtable/master/garbage.h"
 #include "bigtable/master/master.h"
+#include "bigtable/master/oracle.h"
 #include "bigtable/master/pending_outputs.h"
 #include "bigtable/master/replication.h"
 #include "bigtable/wire/methods.h"
@@ -57,6 +58,7 @@ struct master_term {
     struct garbage logs;           /* and logs, by server. */
     struct pending_outputs pending_outputs; /* Of SSTables. */
     struct replication replication;
+    struct oracle oracle;
     bool known; /* All of METADATA was read: users' tablets may be assigned.
                  * INV-2. */
     bool ready; /* Interrupted work is finished: calls are taken. INV-2. */

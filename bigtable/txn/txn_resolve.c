@@ -126,7 +126,7 @@ static int resolve_once(struct resolving *r,
     *step = STEP_DONE;
     if (rc)
         return rc;
-    if (state.committed)
+    if (state.committed && !fault_hit("txn.roll_back_committed"))
         *step = STEP_COMMIT;
     else if (state.locked && state.lock.start == r->lock->start)
         rc = resolve_locked(r, &state.lock, step, fate, err);

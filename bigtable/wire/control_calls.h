@@ -82,6 +82,10 @@ enum tablet_order_method {
     METHOD(MASTER_STATUS, 0x528, "master.status", service_status, STATUS)      \
     /* struct move_order; struct move_reply. */                                \
     METHOD(MASTER_MOVE, 0x529, "master.move", service_move, ADMIN)             \
+    /* struct timestamps_order; struct timestamps_reply. Also before the       \
+     * master knows where tablets are. */                                      \
+    METHOD(MASTER_TIMESTAMPS, 0x52a, "master.timestamps", service_timestamps,  \
+           STATUS)                                                             \
     /* From a tablet server: struct tablet_order with the parent's id. A       \
      * hint, which may be lost. */                                             \
     METHOD(MASTER_REPORT_SPLIT, 0x531, "master.report_split",                  \
@@ -183,6 +187,14 @@ struct move_reply {
     uint64_t unserved_us; /* How long its rows could not be written, or read. */
 };
 
+struct timestamps_order {
+    uint32_t count; /* At least one, at most QUARRY_TIMESTAMPS_MAX. */
+};
+
+struct timestamps_reply {
+    uint64_t first;
+};
+
 struct arena;
 
 /* As the messages below; the tablets are in @a. */
@@ -254,6 +266,9 @@ struct order_head {
 
 #define UNLOAD_REPLY(FIELD) FIELD(U64, closed_us)
 
+#define TIMESTAMPS_ORDER(FIELD) FIELD(U32, count)
+#define TIMESTAMPS_REPLY(FIELD) FIELD(U64, first)
+
 #define CONTROL_MESSAGES(MESSAGE)                                              \
     MESSAGE(order_head, ORDER_HEAD, "order")                                   \
     MESSAGE(tablet_order, TABLET_ORDER, "order about a tablet")                \
@@ -263,7 +278,9 @@ struct order_head {
     MESSAGE(table_order, TABLE_ORDER, "order about a table")                   \
     MESSAGE(move_order, MOVE_ORDER, "order to move a tablet")                  \
     MESSAGE(move_reply, MOVE_REPLY, "outcome of a move")                       \
-    MESSAGE(unload_reply, UNLOAD_REPLY, "outcome of an unload")
+    MESSAGE(unload_reply, UNLOAD_REPLY, "outcome of an unload")                \
+    MESSAGE(timestamps_order, TIMESTAMPS_ORDER, "order of timestamps")         \
+    MESSAGE(timestamps_reply, TIMESTAMPS_REPLY, "timestamps")
 
 CONTROL_MESSAGES(MESSAGE_PROTOTYPES)
 

@@ -63,6 +63,8 @@ struct schema;
 #define BIGTABLE_LOCK_ROOT_TAB "/bigtable/root"
 #define BIGTABLE_LOCK_TABLES   "/bigtable/tables"
 #define BIGTABLE_LOCK_COUNTERS "/bigtable/counters"
+/* A bound above all timestamps that were given out, as text. */
+#define BIGTABLE_LOCK_TIMESTAMPS "/bigtable/timestamps"
 
 #define BIGTABLE_FS_ROOT "/bigtable"
 /* Below it: data keys, where tables are encrypted (base/crypt/keyring.h). */

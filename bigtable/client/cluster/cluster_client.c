@@ -229,6 +229,7 @@ static void free_cluster(struct cluster *c)
     }
     rpc_security_free(c->own_security);
     mem_free(c->counts);
+    stamp_calls_free(c->stamps);
     mem_free(c->as);
     mem_free(c->target);
     mem_free(c);
@@ -410,6 +411,7 @@ int cluster_target_open(struct quarry *q,
         c->as = mem_strdup(opts->act_as);
     c->target = mem_strdup(target);
     c->counts = mem_zalloc(1, sizeof(*c->counts));
+    c->stamps = stamp_calls_new();
     open_tables_init(&c->tables);
     c->world = q->world;
     c->timeout_us = opts->timeout_us ? opts->timeout_us : TIMEOUT_US_DEFAULT;

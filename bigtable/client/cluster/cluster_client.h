@@ -30,6 +30,7 @@ struct loop;
 struct rpc_security;
 struct shared_calls;
 struct shared_kind;
+struct stamp_calls;
 
 /* Open the servers that @target names into @q, whose world is set. Parks.
  * Errors: those of quarry_open(). */
@@ -71,7 +72,8 @@ struct cluster {
     struct shared_calls *reads;
     struct shared_calls *writes;
     struct change_ids changes;
-    struct cluster_counts *counts; /* Owned by the client. */
+    struct cluster_counts *counts; /* Owned by the client, */
+    struct stamp_calls *stamps;    /* and so are these. */
 };
 
 /* A table as its record in the lock service says. Shared by all that have it
@@ -163,6 +165,11 @@ MUST_CHECK int cluster_table_new(struct cluster *c,
 /* Free all, once asynchronous calls have released theirs. On the loop. Parks.
  * PRE: nobody opens any. */
 void cluster_tables_close(struct cluster *c);
+
+/* --- timestamps (cluster_timestamps.c) ----------------------------------- */
+
+struct stamp_calls *stamp_calls_new(void);
+void stamp_calls_free(struct stamp_calls *s); /* NULL is allowed. */
 
 /* --- operations ---------------------------------------------------------- */
 

@@ -1,15 +1,8 @@
 /* Timestamps of a directory, which one process gives out at a time: a counter
  * that follows the clock and never goes back. The file TIMESTAMP has a bound
  * that is above all that were given out, so that a later process continues
- * above it, whatever its clock says; it is written some seconds ahead, and only
- * by processes that ask for timestamps. One that continues from a bound ahead
- * of the clock lets time pass at half its pace, so that leases, which are
- * counted in timestamps, run out all the same.
- *
- * Invariants
- *     INV-1. last < bound, or nothing was given out yet.
- *     INV-2. The file holds `bound`, synced, before a number below it is given
- *            out.
+ * above it (bigtable/row/stamp_source.h); it is written some seconds ahead, and
+ * only by processes that ask for timestamps.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,20 +11,17 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"
+#include "bigtable/row/stamp_source.h"
 #include "bigtable/store/store.h"
 #include "gfs-lite/fs.h"
 
 #define TIMESTAMP_NAME      "TIMESTAMP"
 #define TIMESTAMP_BYTES_MAX 32
-#define AHEAD_US            ((int64_t)3 * 1000000)
 
 struct local_oracle {
     struct mutex lock; /* Held over the file's replacement: once in AHEAD_US. */
     bool is_open;      /* The file was read. */
-    int64_t last;      /* Given out. */
-    int64_t bound;
-    int64_t first;     /* `last` when it was opened, */
-    uint64_t since_ns; /* and the time. */
+    struct stamp_source source;
 };
 
 struct local_oracle *local_oracle_new(void)
@@ -45,12 +35,13 @@ struct local_oracle *local_oracle_new(void)
 static int open_oracle(struct local_oracle *o, struct fs *fs, struct err *err)
 {
     struct buf text = BUF_INIT;
+    int64_t bound = 0;
     char *end;
     int rc = fs_read_all(fs, TIMESTAMP_NAME, TIMESTAMP_BYTES_MAX, &text, NULL);
     if (rc == 0) {
         errno = 0;
-        o->bound = strtoll(buf_cstr(&text), &end, 10);
-        if (errno || o->bound <= 0 || *end != '\n')
+        bound = strtoll(buf_cstr(&text), &end, 10);
+        if (errno || bound <= 0 || *end != '\n')
             rc =
                 err_set(err, ERR_CORRUPT, "%s is not a number", TIMESTAMP_NAME);
     } else if (rc == ERR_NOTFOUND) {
@@ -59,8 +50,7 @@ static int open_oracle(struct local_oracle *o, struct fs *fs, struct err *err)
         err_set(err, rc, "%s: %s", TIMESTAMP_NAME, err_name(rc));
     }
     buf_close(&text);
-    o->last = o->first = MAX_OF(o->bound, 1) - 1;
-    o->since_ns = world_mono_ns(fs_world(fs));
+    stamp_source_open(&o->source, bound, world_mono_ns(fs_world(fs)));
     o->is_open = rc == 0;
     return rc;
 }
@@ -72,12 +62,12 @@ static int raise_bound(struct local_oracle *o,
 {
     struct buf text = BUF_INIT;
     int rc;
-    PRE(bound > o->last);
+    PRE(bound > o->source.last);
     buf_printf(&text, "%lld\n", (long long)bound);
     rc = fs_replace(fs, TIMESTAMP_NAME, buf_slice(&text), err);
     buf_close(&text);
     if (rc == 0)
-        o->bound = bound;
+        o->source.bound = bound;
     else
         err_wrap(err, "bound of timestamps");
     return rc;
@@ -87,8 +77,8 @@ void local_oracle_close(struct quarry *q)
 {
     struct local_oracle *o = q->oracle;
     /* The next process needs not begin ahead of the clock. */
-    if (o && q->store && o->is_open && o->last > o->first)
-        (void)!raise_bound(o, q->store->fs, o->last + 1, NULL);
+    if (o && q->store && o->is_open && o->source.last > o->source.first)
+        (void)!raise_bound(o, q->store->fs, o->source.last + 1, NULL);
     if (!o)
         return;
     mutex_close(&o->lock);
@@ -103,24 +93,20 @@ int embedded_timestamps(struct quarry *q,
 {
     struct local_oracle *o = q->oracle;
     struct fs *fs = q->store->fs;
-    int64_t now = (int64_t)world_now_us(q->world);
     int rc = tablet_env_check_writable(&q->store->env, err);
     int64_t from;
-    uint64_t passed_us;
     if (rc)
         return rc;
     mutex_lock(&o->lock);
     if (!o->is_open)
         rc = open_oracle(o, fs, err);
-    passed_us = (world_mono_ns(q->world) - o->since_ns) / 1000;
-    from = MAX_OF(o->last + 1, o->first + (int64_t)(passed_us / 2));
-    from = MAX_OF(from, now);
-    if (rc == 0 && from + count > o->bound)
-        rc = raise_bound(o, fs, from + count + AHEAD_US, err);
+    from = stamp_source_next(&o->source, (int64_t)world_now_us(q->world),
+                             world_mono_ns(q->world));
+    if (rc == 0 && stamp_source_is_over(&o->source, from, count))
+        rc = raise_bound(o, fs, from + count + STAMP_AHEAD_US, err);
     if (rc == 0) {
+        stamp_source_take(&o->source, from, count);
         *first = from;
-        o->last = from + count - 1;
-        INVARIANT(o->last < o->bound); /* INV-1 */
     }
     mutex_unlock(&o->lock);
     return rc;
