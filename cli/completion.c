@@ -34,17 +34,24 @@ void completion_close(struct completion *c)
     buf_close(&c->offers);
 }
 
-static void
-completion_offer(struct position *p, const char *text, const char *suffix)
+void completion_offer_word(struct completion *c,
+                           struct slice typed,
+                           const char *text,
+                           const char *suffix)
 {
-    struct completion *c = p->out;
     size_t at = c->offers.len;
     buf_printf(&c->offers, "%s%s", text, suffix);
     buf_append_byte(&c->offers, '\0');
-    if (slice_starts_with(slice_str(c->offers.data + at), p->typed))
+    if (slice_starts_with(slice_str(c->offers.data + at), typed))
         c->offer_count++;
     else
         buf_truncate(&c->offers, at);
+}
+
+static void
+completion_offer(struct position *p, const char *text, const char *suffix)
+{
+    completion_offer_word(p->out, p->typed, text, suffix);
 }
 
 /* The next word of a command whose first words are the line's head. */
@@ -243,6 +250,25 @@ static struct slice common_prefix(const struct completion *c)
     return slice_make(first, n);
 }
 
+void completion_begin(struct completion *c)
+{
+    buf_clear(&c->offers);
+    c->offer_count = 0;
+}
+
+bool completion_end(const struct completion *c,
+                    struct slice typed,
+                    struct buf *insert)
+{
+    struct slice common;
+    if (c->offer_count == 0)
+        return false;
+    common = common_prefix(c);
+    INVARIANT(common.len >= typed.len);
+    buf_append_slice(insert, slice_sub(common, typed.len, common.len));
+    return true;
+}
+
 bool completion_find(struct completion *c,
                      struct cli *cli,
                      struct slice before,
@@ -250,20 +276,13 @@ bool completion_find(struct completion *c,
 {
     struct position p = {.out = c};
     size_t at = before.len;
-    struct slice common;
-    buf_clear(&c->offers);
-    c->offer_count = 0;
+    completion_begin(c);
     while (at > 0 && before.data[at - 1] != ' ' && before.data[at - 1] != '\t')
         at--;
     p.typed = slice_sub(before, at, before.len);
     p.head = slice_trim(slice_sub(before, 0, at));
     offer_all(&p, cli);
-    if (c->offer_count == 0)
-        return false;
-    common = common_prefix(c);
-    INVARIANT(common.len >= p.typed.len);
-    buf_append_slice(insert, slice_sub(common, p.typed.len, common.len));
-    return true;
+    return completion_end(c, p.typed, insert);
 }
 
 void completion_print(const struct completion *c)

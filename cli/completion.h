@@ -29,4 +29,15 @@ bool completion_find(struct completion *c,
                      struct buf *insert);
 void completion_print(const struct completion *c);
 
+/* For completion of another language: forget the offers; add one if it begins
+ * with @typed; and, as completion_find() does, say what to insert. */
+void completion_begin(struct completion *c);
+void completion_offer_word(struct completion *c,
+                           struct slice typed,
+                           const char *text,
+                           const char *suffix);
+bool completion_end(const struct completion *c,
+                    struct slice typed,
+                    struct buf *insert);
+
 #endif /* CLI_COMPLETION_H */

@@ -2,34 +2,26 @@
  * completion; or a script of commands on standard input, up to the first that
  * fails.
  */
-#include <errno.h>
-#include <histedit.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
-#include <wchar.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/completion.h"
-#include "cli/interrupt.h"
+#include "cli/line_editor.h"
 #include "cli/line_reader.h"
 #include "cli/saw_repl.h"
 #include "cli/word_split.h"
 
-#define HISTORY_LINES 1000
-#define HISTORY_FILE  "/.quarry_history"
+#define HISTORY_FILE ".quarry_history"
 
 struct shell {
-    struct cli *cli; /* Borrowed. */
-    EditLine *edit;  /* Owned; NULL when a script is read. */
-    History *history;
-    char *history_path;   /* Owned; NULL when there is no home. */
-    struct saw_repl *saw; /* Owned; NULL until the saw mode was entered. */
+    struct cli *cli;          /* Borrowed. */
+    struct line_editor *edit; /* Owned; NULL when a script is read. */
+    struct saw_repl *saw;     /* Owned; NULL until the saw mode was entered. */
     bool in_saw;
     struct completion completion;
 };
@@ -85,141 +77,67 @@ run_line(struct shell *s, struct slice line, bool *leave, struct err *err)
 
 /* --- at a terminal ------------------------------------------------------- */
 
-static const char *shell_prompt(EditLine *edit)
+static const char *shell_prompt(void *ctx)
 {
-    struct shell *s;
-    if (el_get(edit, EL_CLIENTDATA, &s) != 0 || !s->in_saw)
+    struct shell *s = ctx;
+    if (!s->in_saw)
         return "quarry> ";
     return saw_repl_pending(s->saw) ? "...> " : "saw> ";
 }
 
-/* The next character. libedit's own reading would sleep on when a Ctrl-C came
- * just before it. Bytes that are no character are skipped. */
-static int read_key(EditLine *edit, wchar_t *key)
+static bool shell_complete(void *ctx,
+                           struct slice before,
+                           struct completion **offers,
+                           struct buf *insert)
 {
-    mbstate_t state = {0};
-    char byte;
-    ssize_t got;
-    (void)edit;
-    while ((got = interrupt_read(STDIN_FILENO, &byte, 1)) > 0) {
-        size_t n = mbrtowc(key, &byte, 1, &state);
-        if (n <= 1)
-            return 1;
-        if (n == (size_t)-1)
-            state = (mbstate_t){0};
-    }
-    return (int)got;
-}
-
-static unsigned char on_tab(EditLine *edit, int key)
-{
-    struct shell *s;
-    const LineInfo *info = el_line(edit);
-    struct slice before =
-        slice_make(info->buffer, (size_t)(info->cursor - info->buffer));
-    struct buf insert = BUF_INIT;
-    unsigned char result = CC_REFRESH;
-    (void)key;
-    if (el_get(edit, EL_CLIENTDATA, &s) != 0)
-        return CC_ERROR;
+    struct shell *s = ctx;
+    *offers = &s->completion;
     if (s->in_saw) {
-        el_insertstr(edit, "  ");
-        return CC_REFRESH;
+        buf_append_str(insert, "  ");
+        return true;
     }
-    if (!completion_find(&s->completion, s->cli, before, &insert))
-        result = CC_REFRESH_BEEP;
-    else if (insert.len > 0)
-        el_insertstr(edit, buf_cstr(&insert));
-    else {
-        putchar('\n');
-        completion_print(&s->completion);
-        result = CC_REDISPLAY;
-    }
-    buf_close(&insert);
-    return result;
-}
-
-static void history_open(struct shell *s)
-{
-    HistEvent event;
-    const char *home = getenv("HOME");
-    struct buf path = BUF_INIT;
-    s->history = history_init();
-    history(s->history, &event, H_SETSIZE, HISTORY_LINES);
-    history(s->history, &event, H_SETUNIQUE, 1);
-    if (home) {
-        buf_append_str(&path, home);
-        buf_append_str(&path, HISTORY_FILE);
-        s->history_path = buf_take(&path);
-        history(s->history, &event, H_LOAD, s->history_path);
-    }
+    return completion_find(&s->completion, s->cli, before, insert);
 }
 
 static void edit_open(struct shell *s)
 {
-    s->edit = el_init("quarry", stdin, stdout, stderr);
-    if (!s->edit)
-        return;
-    history_open(s);
-    el_set(s->edit, EL_CLIENTDATA, s);
-    el_set(s->edit, EL_PROMPT, shell_prompt);
-    el_set(s->edit, EL_GETCFN, read_key);
-    /* Or a Ctrl-C could take away what poll() has seen, and read() sleep. */
-    el_set(s->edit, EL_SETTY, "-d", "+noflsh", NULL);
-    el_set(s->edit, EL_EDITOR, "emacs");
-    el_set(s->edit, EL_HIST, history, s->history);
-    el_set(s->edit, EL_ADDFN, "quarry-complete", "complete a word", on_tab);
-    el_set(s->edit, EL_BIND, "^I", "quarry-complete", NULL);
-    el_set(s->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    el_source(s->edit, NULL);
+    const struct line_editor_ops ops = {.history_file = HISTORY_FILE,
+                                        .prompt = shell_prompt,
+                                        .complete = shell_complete,
+                                        .ctx = s};
+    s->edit = line_editor_open(&ops);
 }
 
-static void edit_close(struct shell *s)
+/* A line that was typed. */
+static void take_line(struct shell *s, struct slice line, bool *leave)
 {
-    HistEvent event;
-    if (s->history) {
-        if (s->history_path)
-            history(s->history, &event, H_SAVE, s->history_path);
-        history_end(s->history);
-    }
-    if (s->edit)
-        el_end(s->edit);
-    mem_free(s->history_path);
-}
-
-static void shell_remember(struct shell *s, const char *line)
-{
-    HistEvent event;
-    if (line[strspn(line, " \t\n")] != '\0')
-        history(s->history, &event, H_ENTER, line);
+    struct err err = ERR_INIT;
+    struct buf text = BUF_INIT;
+    buf_append_slice(&text, line);
+    line_editor_remember(s->edit, buf_cstr(&text));
+    if (run_line(s, buf_slice(&text), leave, &err))
+        cli_report(&err);
+    buf_close(&text);
 }
 
 static void run_terminal(struct shell *s)
 {
     bool leave = false;
     while (!leave) {
-        struct err err = ERR_INIT;
-        int count = 0;
-        const char *line;
-        (void)interrupt_watch_shell();
-        line = el_gets(s->edit, &count);
-        if (interrupted()) {
-            (void)tcflush(STDIN_FILENO, TCIFLUSH); /* Input typed before it. */
+        struct slice line;
+        enum line_outcome outcome = line_editor_read(s->edit, &line);
+        if (outcome == LINE_INTERRUPTED) {
             if (s->saw)
                 saw_repl_drop(s->saw);
             putchar('\n');
-            continue;
-        }
-        if ((!line || count <= 0) && s->in_saw) {
+        } else if (outcome == LINE_TYPED) {
+            take_line(s, line, &leave);
+        } else if (s->in_saw) {
             s->in_saw = false;
             putchar('\n');
-            continue;
-        }
-        if (!line || count <= 0)
+        } else {
             break;
-        shell_remember(s, line);
-        if (run_line(s, slice_make(line, (size_t)count), &leave, &err))
-            cli_report(&err);
+        }
     }
     if (!leave)
         putchar('\n');
@@ -268,7 +186,7 @@ static int run_shell(struct cli *cli, const struct args *args, struct err *err)
     } else {
         rc = run_script(&s, err);
     }
-    edit_close(&s);
+    line_editor_close(s.edit);
     saw_repl_free(s.saw);
     completion_close(&s.completion);
     cli->in_shell = false;
