@@ -124,7 +124,7 @@ static const struct command *const families[] = {
     shell_commands,  server_commands,   cluster_commands,    monitor_commands,
     doctor_commands, top_commands,      console_commands,    log_level_commands,
     member_commands, lock_commands,     fs_commands,         bench_commands,
-    about_commands,  trace_commands,    debug_commands,
+    about_commands,  sql_commands,      trace_commands,      debug_commands,
 };
 
 void commands_each(void (*visit)(void *ctx, const struct command *c), void *ctx)

@@ -35,7 +35,7 @@ struct sheet_column {
     enum sheet_kind kind;
 };
 
-#define SHEET_COLUMNS_MAX 32
+#define SHEET_COLUMNS_MAX 256
 
 struct sheet {
     struct sheet_column columns[SHEET_COLUMNS_MAX];
