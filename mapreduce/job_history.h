@@ -50,11 +50,11 @@ struct job_summary {
     char *name;      /* Label or the job's name. */
     char *principal; /* The submitter; NULL, "": not known. */
     enum job_state state;
-    char *phase;         /* "map", "reduce", … */
-    uint64_t started_us; /* Wall clock. */
-    uint64_t ended_us;   /* 0 while it runs. */
-    uint64_t pid;        /* Of the process that runs it. */
-    unsigned tasks_total;
+    char *phase;          /* "map", "reduce", … */
+    uint64_t started_us;  /* Wall clock. */
+    uint64_t ended_us;    /* 0 while it runs. */
+    uint64_t pid;         /* Of the process that runs it. */
+    unsigned tasks_total; /* Of the phase; of a job that has ended, of all. */
     unsigned tasks_done;
     unsigned tasks_running;
     unsigned attempts_failed;

@@ -263,6 +263,18 @@ void job_summaries_free(struct job_summary *jobs, size_t count)
 
 /* --- the running job ----------------------------------------------------- */
 
+/* Of a job that runs, the tasks of its phase; of one that has ended, all that
+ * its phases had. */
+static void put_tasks(struct job_run *r)
+{
+    struct job_summary *s = &r->summary;
+    bool runs = s->state == JOB_RUNNING;
+    s->tasks_total = runs ? r->progress.tasks_total : r->phases_tasks;
+    s->tasks_done = runs ? r->progress.tasks_done : r->phases_done;
+    s->tasks_running = runs ? r->progress.tasks_running : 0;
+    POST(runs || s->tasks_done <= s->tasks_total);
+}
+
 void job_history_save(struct job_run *r)
 {
     struct buf path = BUF_INIT;
@@ -270,9 +282,7 @@ void job_history_save(struct job_run *r)
     if (!r->opts->told && (r->dir_is_temporary || !r->staging_made))
         return;
     r->summary.pid = (uint64_t)getpid();
-    r->summary.tasks_total = r->progress.tasks_total;
-    r->summary.tasks_done = r->progress.tasks_done;
-    r->summary.tasks_running = r->progress.tasks_running;
+    put_tasks(r);
     r->summary.attempts_failed = r->progress.attempts_failed;
     job_describe_wait(r);
     if (r->opts->told) {

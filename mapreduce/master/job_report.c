@@ -59,6 +59,8 @@ void job_end_phase(struct job_run *r, const struct task_table *tasks)
                           .tasks = tasks->count,
                           .longest_us = tasks->longest_us};
     p.attempts = tasks->started;
+    r->phases_tasks += tasks->count;
+    r->phases_done += tasks->done;
     if (tasks->took_count > 0)
         p.mean_us = tasks->took_us / tasks->took_count;
     s->phases =

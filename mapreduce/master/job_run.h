@@ -61,6 +61,8 @@ struct job_run {
     struct job_timeline *own_timeline;
     uint32_t part; /* Of the timeline. */
     struct mr_progress progress;
+    unsigned phases_tasks; /* Of the phases that have ended, */
+    unsigned phases_done;  /* and those of them that are done. */
     struct journal journal;
     struct replay *replay;   /* Of a resumed job; else NULL. Borrowed. */
     unsigned tasks_restored; /* From it. */

@@ -97,6 +97,11 @@ class Timeline(JobsTest):
         """The document of the job that has ended says the same."""
         d = self.document("job", "id=" + job)
         self.assertEqual(d["state"], "succeeded")
+        self.assertEqual((d["tasks_done"], d["tasks_total"]), (8 + 4, 8 + 4))
+        listed, = (j for j in self.document("jobs")["past"] if j["id"] == job)
+        self.assertEqual((listed["tasks_done"], listed["tasks_total"]), (12, 12))
+        row, = self.json("job", "status", job)
+        self.assertEqual((int(row["done"]), int(row["tasks"])), (12, 12))
         self.assertEqual({a["name"] for a in d["attempts"]}, set(by_name))
         failed, = (a for a in d["attempts"] if a["name"] == "m5.1")
         self.assertEqual((failed["kind"], failed["task"], failed["attempt"],
