@@ -281,11 +281,13 @@ void raft__reset_election(struct raft *r)
 {
     /* Spread by more than a round of votes takes, and short enough that two
      * tries fit into a second. Votes wait for two disks: after an election
-     * without a winner the next try has twice the time. */
+     * without a winner the next try has twice the time. A round takes no longer
+     * after a rest, so its longer silence spreads no further. */
     uint64_t lost = r->term - r->leader_term;
-    uint64_t base = raft_patience_us(r)
-                    << MIN_OF(lost ? lost - 1 : 0, PATIENCE_MAX);
-    r->election_us = r->now_us + base + rand_below(&r->rand, base * 2 / 3 + 1);
+    uint64_t doublings = MIN_OF(lost ? lost - 1 : 0, PATIENCE_MAX);
+    uint64_t spread = (r->options.election_us << doublings) * 2 / 3;
+    r->election_us = r->now_us + (raft_patience_us(r) << doublings) +
+                     rand_below(&r->rand, spread + 1);
 }
 
 void raft__become_follower(struct raft *r, uint64_t term, uint64_t leader)
