@@ -8,6 +8,7 @@
 #include "base/trace/tracer.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/method_names.h"
 #include "cli/remote_call.h"
 #include "cli/trace_export.h"
 
@@ -35,6 +36,7 @@ static void open_export(struct cli *cli, struct command_trace *t)
     if (cli->tracer) /* Of a command in which this one runs. */
         return;
     tracer = tracer_new(cli->world, TRACE_BYTES_DEFAULT);
+    tracer_set_names(tracer, method_name);
     if (trace_export_open(cli->world, tracer, &o, &t->exporter, &t->sampler,
                           &err))
         cli_remark(cli, "%s", err.text);

@@ -30,6 +30,7 @@
 #include "cli/console/console.h"
 #include "cli/history_call.h"
 #include "cli/log_tail.h"
+#include "cli/method_names.h"
 #include "cli/monitor/monitor.h"
 #include "cli/process_metrics.h"
 #include "cli/role.h"
@@ -677,6 +678,7 @@ int server_host_open(struct world *w,
     h->history = metric_history_new();
     h->tracer = tracer_new(w, TRACE_BYTES_DEFAULT);
     tracer_set(h->tracer, &s->traces);
+    tracer_set_names(h->tracer, method_name);
     world_set_tracer(w, h->tracer);
     fill_env(h, w);
     add_methods(h);

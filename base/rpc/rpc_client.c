@@ -23,6 +23,7 @@
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
 #include "base/trace/span.h"
+#include "base/trace/tracer.h"
 
 #define CONNECT_TIMEOUT_US_DEFAULT UINT64_C(5000000)
 /* Two pings fit into the silence of a dead one, and a keep-alive that is
@@ -404,8 +405,10 @@ static int channel_call(struct remote_call *k)
     else
         loop_call(c->loop, "rpc call", call_here, k);
     end = span_clock(&span);
-    if (span_is_due(&span, end))
+    if (span_is_due(&span, end)) {
+        span.name = tracer_method_name(span.self.tracer, k->method);
         span_number(&span, "method", k->method);
+    }
     span_end_at(&span, end, k->rc);
     return k->rc;
 }

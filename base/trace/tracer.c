@@ -56,6 +56,7 @@ struct tracer {
     size_t bytes;
     size_t bytes_max;
     tracer_sink sink; /* NULL: none. */
+    const char *(*method_name)(uint32_t method);
     void *sink_ctx;
     struct metric_counter kept;
     struct metric_counter evicted;
@@ -124,6 +125,17 @@ static void store_setting(atomic_uint_fast64_t *at, uint64_t value)
     atomic_store_explicit(at, value, memory_order_relaxed);
 }
 
+void tracer_set_names(struct tracer *t, const char *(*name)(uint32_t method))
+{
+    t->method_name = name;
+}
+
+const char *tracer_method_name(const struct tracer *t, uint32_t method)
+{
+    const char *name = t->method_name ? t->method_name(method) : NULL;
+    return name ? name : "call";
+}
+
 void tracer_set(struct tracer *t, const struct trace_settings *s)
 {
     static const uint64_t divisors[TRACE_LIMIT_COUNT] = {
@@ -133,9 +145,11 @@ void tracer_set(struct tracer *t, const struct trace_settings *s)
     uint64_t slow_us = s->slow_us && s->slow_us < TRACE_SLOW_US_MIN
                            ? TRACE_SLOW_US_MIN
                            : s->slow_us;
+    /* A ratio that is shown as a number stays what it is. */
+    if (s->one_in != tracer_settings(t).one_in)
+        store_setting(&t->sampled_max, s->one_in ? UINT64_MAX / s->one_in : 0);
     store_setting(&t->one_in, s->one_in);
     store_setting(&t->slow_us, slow_us);
-    store_setting(&t->sampled_max, s->one_in ? UINT64_MAX / s->one_in : 0);
     for (int i = 0; i < TRACE_LIMIT_COUNT; i++)
         store_setting(&t->limit_ns[i], slow_us && divisors[i]
                                            ? slow_us * 1000 / divisors[i]

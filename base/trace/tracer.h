@@ -49,6 +49,12 @@ void world_set_tracer(struct world *w, struct tracer *t);
 
 struct world *tracer_world(const struct tracer *t);
 
+/* Name calls to other processes by @name, from a method's number (NULL: it is
+ * not known). Call it once, before other threads use @t. */
+void tracer_set_names(struct tracer *t, const char *(*name)(uint32_t method));
+/* "call": not known. Static. */
+const char *tracer_method_name(const struct tracer *t, uint32_t method);
+
 void tracer_set(struct tracer *t, const struct trace_settings *s);
 /* Sample this part of the traces that begin here: 0 to 1. */
 void tracer_set_ratio(struct tracer *t, double ratio);

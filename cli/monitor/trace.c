@@ -15,7 +15,7 @@ static void put_id(json_t *object, const char *name, uint64_t id)
     doc_put_str(object, name, text);
 }
 
-/* Calls that were made do not know their names: the one that was handled does.
+/* Callers do not know the names of all methods: the call that was handled does.
  */
 static struct slice trace_call_name(const struct found_spans *f,
                                     const struct tree_span *tree,

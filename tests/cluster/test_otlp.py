@@ -52,6 +52,7 @@ class OtlpTest(ClusterTest):
         self.assertEqual((root["kind"], root["parent"], root["status"]), (CLIENT, "", 0))
         self.assertEqual(command[0][0]["team"], "web crawl")
         self.assertTrue(root["flags"] & 1)
+        self.assertIn("tablet.apply", {s["name"] for _, s in command if s["kind"] == CLIENT})
 
         def tree():
             return [s for _, s in receiver.spans if s["trace"] == root["trace"]]
@@ -62,7 +63,8 @@ class OtlpTest(ClusterTest):
             self.assertTrue(s["id"] == root["id"] or s["parent"] in ids, s)
             self.assertGreaterEqual(s["end"], s["start"])
         resource, apply = next((r, s) for r, s in receiver.spans
-                               if s["name"] == "tablet.apply" and s["trace"] == root["trace"])
+                               if (s["name"], s["kind"]) == ("tablet.apply", SERVER) and
+                               s["trace"] == root["trace"])
         self.assertEqual(resource["service.name"], "quarry")
         self.assertEqual(resource["service.instance.id"], "n1")
         self.assertEqual(apply["kind"], SERVER)

@@ -190,6 +190,11 @@ ALLOWED = {
                 "bigtable/sql/sql_lexer.h", "bigtable/sql/sql_session.h",
                 "cli/"],
     "cli/cmd_sql": ["base/", "bigtable/quarry.h", "cli/"],
+    # The tables of all methods, for their names.
+    "cli/method_names": ["base/", "bigtable/wire/methods.h",
+                         "chubby-lite/lock_wire.h", "gfs-lite/gfs_wire.h",
+                         "mapreduce/cluster/job_calls.h",
+                         "mapreduce/cluster/job_wire.h", "cli/"],
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
     "cli/member": ["base/", "chubby-lite/server.h", "cli/"],
     "cli/stale_sessions": ["base/", "chubby-lite/chubby.h", "cli/"],

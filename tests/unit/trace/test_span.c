@@ -232,6 +232,38 @@ START_TEST(test_due)
 
 END_TEST
 
+static void ask_ratio(void *arg)
+{
+    unsigned sampled = 0;
+    (void)arg;
+    tracer_set_ratio(tracer, 0.7);
+    /* Another setting does not change it. */
+    tracer_set(tracer,
+               &(struct trace_settings){
+                   .one_in = tracer_settings(tracer).one_in, .slow_us = 5000});
+    for (unsigned i = 0; i < 1000; i++) {
+        uint64_t limit;
+        struct trace_id id = {tracer_draw(tracer, TRACE_LIMIT_NONE, &limit),
+                              tracer_draw(tracer, TRACE_LIMIT_NONE, &limit)};
+        ck_assert_uint_eq(limit, UINT64_MAX);
+        sampled += tracer_samples(tracer, id);
+    }
+    ck_assert_uint_ge(sampled, 620);
+    ck_assert_uint_le(sampled, 780);
+    tracer_set_ratio(tracer, 0);
+    ck_assert(!tracer_samples(tracer, (struct trace_id){0, 1}));
+    tracer_set_ratio(tracer, 1);
+    ck_assert(tracer_samples(tracer, (struct trace_id){UINT64_MAX, 0}));
+}
+
+/* A part of all traces is sampled that no number says. */
+START_TEST(test_ratio)
+{
+    run(ask_ratio, &(struct trace_settings){.one_in = 0});
+}
+
+END_TEST
+
 static void ask_sampled(void *arg)
 {
     struct trace_context caller = {.sampled = true};
@@ -379,6 +411,7 @@ TEST_MAIN("span",
           test_one_in,
           test_calls_that_begin,
           test_due,
+          test_ratio,
           test_sampled_from_the_start,
           test_parts_are_bounded,
           test_ring_is_bounded,
