@@ -3,9 +3,10 @@
  *
  * It answers GET, HEAD and POST, and knows no users: its handler decides who
  * may see what. Idle connections make room for others (guests.h), requests
- * under a foreign name are refused (http_host.h), and every answer forbids
- * browsers to load anything from elsewhere or to show it in a frame.
- * libmicrohttpd implements the protocol; all calls of it are in this directory.
+ * under a foreign name are refused (http_host.h), and every answer that is not
+ * a foreign document forbids browsers to load anything from elsewhere or to
+ * show it in a frame. libmicrohttpd implements the protocol; all calls of it
+ * are in this directory.
  *
  * Life of a request
  *     A thread of the library reads it, body included, and then suspends the

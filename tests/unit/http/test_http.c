@@ -362,6 +362,78 @@ START_TEST(test_closed_with_streams)
 
 END_TEST
 
+/* Says what it was asked for, without headers of its own. */
+static void answer_foreign(void *ctx,
+                           const struct http_request *r,
+                           struct http_reply *reply)
+{
+    (void)ctx;
+    reply->is_foreign = true;
+    reply->content_type = NULL;
+    http_reply_header(reply, "X-Of-Document", "1");
+    buf_printf(&reply->body, "path=%s query=%s parts=%zu", http_path(r),
+               http_query_text(r), http_path_segments(r)->count);
+}
+
+static void documents_with(bool is_proxy, void (*fn)(void))
+{
+    const struct http_documents documents = {.is_proxy = is_proxy};
+    struct http_server *kept = server;
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(http_listen_documents("127.0.0.1:0", NULL, &documents,
+                                           answer_foreign, NULL, &server, &err),
+                     0);
+    fn();
+    http_close(server);
+    server = kept;
+}
+
+static void any_target(void)
+{
+    struct buf b = BUF_INIT;
+    expect("GET /web/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17?%zz=%&a HTTP/1.1"
+           "\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+           "HTTP/1.1 200", "/16/17 query=%zz=%&a parts=0");
+    expect("POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+           "Connection: close\r\n\r\n",
+           "HTTP/1.1 405", "only GET and HEAD");
+    expect("GET http://a.b/c HTTP/1.1\r\nHost: a.b\r\nConnection: close\r\n"
+           "\r\n",
+           "HTTP/1.1 421", "");
+    exchange("GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+             &b);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), "X-Of-Document: 1"));
+    ck_assert_ptr_null(strstr(buf_cstr(&b), "X-Frame-Options"));
+    ck_assert_ptr_null(strstr(buf_cstr(&b), "Content-Type"));
+    buf_close(&b);
+}
+
+static void proxied(void)
+{
+    expect("GET http://a.b/c?d HTTP/1.1\r\nHost: a.b\r\nConnection: close\r\n"
+           "\r\n",
+           "HTTP/1.1 200", "path=http://a.b/c query=d");
+    expect("CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\r\nConnection: close\r\n"
+           "\r\n",
+           "HTTP/1.1 405", "no connections for https");
+    expect("GET /c HTTP/1.1\r\nHost: a.b\r\nConnection: close\r\n\r\n",
+           "HTTP/1.1 421", "");
+}
+
+static void documents(void)
+{
+    documents_with(false, any_target);
+    documents_with(true, proxied);
+}
+
+/* Targets are any URL, and the server's own headers are left out. */
+START_TEST(test_documents)
+{
+    run(documents);
+}
+
+END_TEST
+
 static void in_use(void)
 {
     struct http_server *second;
@@ -607,4 +679,5 @@ TEST_MAIN("http",
           test_most_streams,
           test_closed_with_streams,
           test_in_use,
+          test_documents,
           test_closed_under_way)
