@@ -166,6 +166,7 @@ def records(live_port=9):
     second = [
         response(url, SECOND, PAGE % ("2021", "2021")),
         revisit(url + "same", SECOND, FIRST, same),
+        revisit(url + "lost", SECOND, FIRST, b"elsewhere"),
         response(url + "new?a=1", SECOND, "<p>the newer place"),
     ]
     return first, second

@@ -58,12 +58,29 @@ class Replay(ReplayTest):
         self.assertEqual(self.text("/web/%sid_/%ssame" % (SECOND, URL)),
                          "<p>the same")
 
+    def test_late_original(self):
+        """An original that was imported after its revisit is found by replay.
+        """
+        self.stop()
+        self.ok("table", "drop", "web")
+        self.ok("import", "warc", "second.warc", "--into", "web")
+        self.ok("import", "warc", "first.warc.gz", "--into", "web")
+        self.serve()
+        status, headers, body = self.get("/web/%sid_/%ssame" % (SECOND, URL))
+        self.assertEqual((status, body), (200, b"<p>the same"))
+        self.assertEqual(headers["Memento-Datetime"],
+                         "Fri, 01 Jan 2021 12:00:00 GMT")
+
     def test_status(self):
         self.assertEqual(self.get("/web/%s/%sgone" % (FIRST, URL))[0], 404)
         status, headers, body = self.get("/web/%s/%snever" % (FIRST, URL))
         self.assertEqual(status, 404)
         self.assertNotIn("Memento-Datetime", headers)
         self.assertIn(b"there is no capture of", body)
+        # A revisit whose original is in no archive here.
+        status, _, body = self.get("/web/%s/%slost" % (SECOND, URL))
+        self.assertEqual(status, 404)
+        self.assertIn(b"none of the captures here can be shown (1)", body)
 
     # --- rewriting
 

@@ -61,8 +61,8 @@ void replay_difference_page(struct replay_call *k,
 void replay_error(struct replay_call *k, unsigned status, const char *text);
 /* The same of a failed call. */
 void replay_failed(struct replay_call *k, const struct err *err);
-/* There is no capture of the URL. */
-void replay_not_found(struct replay_call *k);
+/* No capture of the URL can be shown; @count there are all the same. */
+void replay_not_found(struct replay_call *k, size_t count);
 
 /* --- memento.c ----------------------------------------------------------- */
 

@@ -37,10 +37,17 @@ void replay_failed(struct replay_call *k, const struct err *err)
     replay_error(k, err->code == ERR_INVALID ? 400 : 503, err->text);
 }
 
-void replay_not_found(struct replay_call *k)
+void replay_not_found(struct replay_call *k, size_t count)
 {
     struct buf text = BUF_INIT;
-    buf_append_str(&text, "there is no capture of ");
+    if (count)
+        buf_printf(&text,
+                   "none of the captures here can be shown (%zu): they are "
+                   "redirects to themselves, or say that a page had not "
+                   "changed since a capture that is not here: ",
+                   count);
+    else
+        buf_append_str(&text, "there is no capture of ");
     buf_append_slice(&text, buf_slice(&k->url));
     replay_error(k, 404, buf_cstr(&text));
     buf_close(&text);
@@ -233,7 +240,7 @@ void replay_calendar_page(struct replay_call *k)
     if (rc) {
         replay_failed(k, &err);
     } else if (l.count == 0) {
-        replay_not_found(k);
+        replay_not_found(k, 0);
     } else {
         shell_begin(&h, &view, k, buf_cstr(&k->url));
         html_lit(&h, "<p>");
@@ -358,7 +365,7 @@ void replay_prefix_page(struct replay_call *k, const struct http_form *query)
     if (rc && rc != ERR_NOTFOUND) {
         replay_failed(k, &err);
     } else if (count == 0) {
-        replay_not_found(k);
+        replay_not_found(k, 0);
     } else {
         shell_begin(&h, &view, k, buf_cstr(&k->url));
         rc = put_list(&h, k, entries, count, &err);
