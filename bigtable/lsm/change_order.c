@@ -5,6 +5,7 @@
 #include "bigtable/lsm/change_order.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
@@ -137,6 +138,76 @@ size_t change_order_add(struct change_order *o, const struct skip_node *n)
     c->nodes[count] = n;
     atomic_store_explicit(&c->count, count + 1, memory_order_release);
     return grown;
+}
+
+/* --- recovery ------------------------------------------------------------ */
+
+void change_order_note_loose(struct change_order *o,
+                             uint64_t sequence,
+                             int64_t us)
+{
+    if (o->mark.sequence == sequence)
+        return;
+    o->mark = (struct change_mark){0, 0};
+    add_mark(o, (struct change_mark){sequence, us});
+}
+
+static int by_node(const void *a, const void *b)
+{
+    uint64_t x =
+        cell_key_sequence(skip_node_key(*(const struct skip_node *const *)a));
+    uint64_t y =
+        cell_key_sequence(skip_node_key(*(const struct skip_node *const *)b));
+    return (x > y) - (x < y);
+}
+
+static int by_mark(const void *a, const void *b)
+{
+    uint64_t x = ((const struct change_mark *)a)->sequence;
+    uint64_t y = ((const struct change_mark *)b)->sequence;
+    return (x > y) - (x < y);
+}
+
+static void sort_marks(struct change_order *o, const struct change_order *from)
+{
+    struct buf list = BUF_INIT;
+    struct change_mark *marks;
+    size_t count;
+    for (const struct mark_chunk *c = from->first_marks; c;
+         c = atomic_load(&c->next))
+        buf_append(&list, c->marks, atomic_load(&c->count) * sizeof(*c->marks));
+    marks = (void *)list.data;
+    count = list.len / sizeof(*marks);
+    if (count)
+        qsort(marks, count, sizeof(*marks), by_mark);
+    for (size_t i = 0; i < count; i++)
+        if (marks[i].sequence > o->mark.sequence)
+            add_mark(o, (struct change_mark){marks[i].sequence,
+                                             MAX_OF(marks[i].us, o->mark.us)});
+    buf_close(&list);
+}
+
+void change_order_sort(struct change_order *o)
+{
+    struct change_order *fresh = change_order_new();
+    struct change_order old = *o;
+    struct buf list = BUF_INIT;
+    const struct skip_node *const *nodes;
+    size_t count;
+    for (const struct order_chunk *c = o->first; c; c = atomic_load(&c->next))
+        buf_append(&list, c->nodes,
+                   atomic_load(&c->count) * sizeof(c->nodes[0]));
+    count = list.len / sizeof(*nodes);
+    if (count)
+        qsort(list.data, count, sizeof(*nodes), by_node);
+    nodes = (const void *)list.data;
+    sort_marks(fresh, o);
+    for (size_t i = 0; i < count; i++)
+        (void)change_order_add(fresh, nodes[i]);
+    buf_close(&list);
+    *o = *fresh;
+    *fresh = old;
+    change_order_free(fresh);
 }
 
 /* --- readers ------------------------------------------------------------- */

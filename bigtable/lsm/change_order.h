@@ -37,6 +37,13 @@ void change_order_note(struct change_order *o,
  * memory was taken for it, mostly 0. */
 size_t change_order_add(struct change_order *o, const struct skip_node *n);
 
+/* While a tablet is recovered its entries come in no order, and each commit is
+ * noted; at the end all is put in order. PRE of the second: nobody reads @o. */
+void change_order_note_loose(struct change_order *o,
+                             uint64_t sequence,
+                             int64_t us);
+void change_order_sort(struct change_order *o);
+
 /* Number of the first entry; UINT64_MAX: there is none. */
 uint64_t change_order_first(const struct change_order *o);
 /* Append the marks of commits that begin at or before @sequence_max. */

@@ -221,6 +221,18 @@ void lsm_note_commit(struct lsm *l, uint64_t sequence, int64_t us, bool again)
     change_order_note(l->active->order, sequence, us, again);
 }
 
+void lsm_note_loose_commit(struct lsm *l, uint64_t sequence, int64_t us)
+{
+    PRE(l->active->order);
+    change_order_note_loose(l->active->order, sequence, us);
+}
+
+void lsm_sort_changes(struct lsm *l)
+{
+    PRE(l->active->order);
+    change_order_sort(l->active->order);
+}
+
 static void note_active_bytes(struct lsm *l)
 {
     atomic_store_explicit(&l->active_bytes, memtable_bytes(l->active),

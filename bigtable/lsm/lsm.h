@@ -173,6 +173,11 @@ MUST_CHECK int lsm_open_change_file(struct lsm *l,
  * @us. @again: the commit before it was to the same row. */
 void lsm_note_commit(struct lsm *l, uint64_t sequence, int64_t us, bool again);
 
+/* The same while the group is recovered, when commits come in no order; and the
+ * end of that. PRE of both: nobody reads @l. */
+void lsm_note_loose_commit(struct lsm *l, uint64_t sequence, int64_t us);
+void lsm_sort_changes(struct lsm *l);
+
 /* Put one entry into the memtable; both are copied. Never waits. */
 void lsm_insert(struct lsm *l, struct slice key, struct slice value);
 

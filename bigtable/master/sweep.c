@@ -40,6 +40,8 @@ mark_state(struct master_term *r, struct slice state, struct err *err)
         for (size_t i = 0; i < s->log_count; i++)
             garbage_mark(&r->logs, s->logs[i]);
         rc = tablet_files_each(s->groups, mark_file, &r->files, err);
+        if (rc == 0)
+            rc = tablet_changes_each(s->changes, mark_file, &r->files, err);
     }
     mem_free(s);
     return rc;
@@ -75,6 +77,9 @@ int sweep_mark(struct master_term *r,
         for (size_t i = 0; i < half->state.log_count; i++)
             garbage_mark(&r->logs, half->state.logs[i]);
         rc = tablet_files_each(half->state.groups, mark_file, &r->files, err);
+        if (rc == 0)
+            rc = tablet_changes_each(half->state.changes, mark_file, &r->files,
+                                     err);
     }
     mem_free(half);
     return rc;

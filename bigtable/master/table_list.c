@@ -181,15 +181,6 @@ static bool is_served(struct master_term *r, uint64_t table)
     return t && t->stage == STAGE_SERVED;
 }
 
-static int refuse_changes(const struct schema *s, struct err *err)
-{
-    if (s->changes_us == 0)
-        return 0;
-    return err_set(err, ERR_UNSUPPORTED,
-                   "--changes: tables of a cluster keep no changes yet; those "
-                   "of a directory do");
-}
-
 int tables_create(struct master_term *r,
                   const struct table_order *o,
                   struct slice creator,
@@ -203,8 +194,6 @@ int tables_create(struct master_term *r,
     PRE(r->known);
     if (rc == 0)
         rc = schema_decode(o->schema, &schema, err);
-    if (rc == 0)
-        rc = refuse_changes(schema, err);
     schema_free(schema);
     if (rc == 0)
         rc = make_record(r, o, creator, NULL, false, &id, err);
@@ -291,8 +280,6 @@ static int tables_alter_record(struct master_term *r,
     int rc = schema_decode(f->record.schema, &schema, err);
     if (rc == 0)
         rc = alter_apply(changes, schema, err);
-    if (rc == 0)
-        rc = refuse_changes(schema, err);
     if (rc == 0) {
         schema_encode(schema, &encoded);
         rec.schema = buf_slice(&encoded);

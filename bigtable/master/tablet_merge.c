@@ -78,6 +78,8 @@ make_compact(struct master_term *r, struct known_tablet *t, struct err *err)
     int rc = read_state(r, t, &p->lower_bytes, &p->lower, err);
 
     PRE(t->busy);
+    if (rc == 0 && p->lower.changes.len)
+        rc = err_set(err, ERR_BUSY, "a tablet that keeps changes stays");
     if (rc == 0)
         rc = tablet_files_inside(p->lower.groups, buf_slice(&t->start),
                                  buf_slice(&t->end), &inside, err);
@@ -117,6 +119,8 @@ static int join_states(const struct pair *p,
     if (rc == 0)
         rc = tablet_files_inside(p->upper.groups, buf_slice(&m->upper->start),
                                  buf_slice(&m->upper->end), &b, err);
+    if (rc == 0 && (p->lower.changes.len || p->upper.changes.len))
+        rc = err_set(err, ERR_BUSY, "a tablet that keeps changes stays");
     if (rc == 0 && (!a || !b || p->lower.log_count || p->upper.log_count))
         rc = err_set(err, ERR_BUSY, "it has files or logs of its past");
     if (rc == 0)

@@ -311,6 +311,27 @@ void edit_put_changes_of(struct buf *edit,
             put_change_file(edit, &r->files[i]);
 }
 
+void edit_put_changes_part(struct buf *out, const struct changes_record *r)
+{
+    if (!r->on)
+        return;
+    buf_put_varint(out, r->floor);
+    buf_put_zigzag(out, r->floor_us);
+    buf_put_varint(out, 0);
+    buf_put_varint(out, r->file_count);
+    for (size_t i = 0; i < r->file_count; i++)
+        put_change_file(out, &r->files[i]);
+}
+
+void edit_put_changes_from(struct buf *edit, uint64_t tablet, struct slice part)
+{
+    if (part.len == 0)
+        return;
+    buf_put_u8(edit, OP_PUT_CHANGES);
+    buf_put_varint(edit, tablet);
+    buf_append_slice(edit, part);
+}
+
 void edit_drop_changes(struct buf *edit, uint64_t tablet)
 {
     buf_put_u8(edit, OP_DROP_CHANGES);

@@ -185,6 +185,12 @@ void edit_put_changes_of(struct buf *edit,
                          const struct changes_record *r,
                          struct slice lower,
                          struct slice upper);
+/* The operation without its tablet, for all of @r; nothing if it keeps none.
+ * And the operation of such bytes, if there are any. */
+void edit_put_changes_part(struct buf *out, const struct changes_record *r);
+void edit_put_changes_from(struct buf *edit,
+                           uint64_t tablet,
+                           struct slice part);
 /* It keeps them no more. */
 void edit_drop_changes(struct buf *edit, uint64_t tablet);
 void edit_drop_tablet(struct buf *edit, uint64_t id);

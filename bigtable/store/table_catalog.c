@@ -353,7 +353,7 @@ static bool switches_changes(const struct tablet *t,
     return atomic_load(&t->changes->on) != (schema->changes_us > 0);
 }
 
-static void put_switch(const struct tablet *t,
+static bool put_switch(const struct tablet *t,
                        const struct schema *schema,
                        uint64_t sequence,
                        struct buf *edit)
@@ -362,11 +362,12 @@ static void put_switch(const struct tablet *t,
         .floor = sequence,
         .floor_us = (int64_t)atomic_load(&t->table->stamped_us)};
     if (!switches_changes(t, schema))
-        return;
+        return false;
     if (schema->changes_us)
         edit_put_changes(edit, t->id, &begin);
     else
         edit_drop_changes(edit, t->id);
+    return true;
 }
 
 /* PRE: the table is closed to writers. */
@@ -409,6 +410,7 @@ int store_put_schema(struct store *s,
         mem_alloc((v->tablet_count + 1) * sizeof(struct tablet *));
     struct buf edit = BUF_INIT;
     uint64_t sequence;
+    bool switches = false;
     int rc = 0;
     PRE(v->schema->group_count <= schema->group_count); /* INV-1 of tablet.h */
     sequence = write_turn_close_table(&s->env, t);
@@ -417,8 +419,11 @@ int store_put_schema(struct store *s,
     if (rc == 0) {
         edit_put_table(&edit, t->id, t->name, schema);
         for (size_t i = 0; i < v->tablet_count; i++)
-            put_switch(v->tablets[i], schema, sequence, &edit);
-        rc = store_commit(s, 0, &edit, err);
+            switches |= put_switch(v->tablets[i], schema, sequence, &edit);
+        /* In a tablet server the part is one tablet; the master has recorded
+         * the schema. */
+        rc = store_commit(s, s->sharing && switches ? v->tablets[0]->id : 0,
+                          &edit, err);
     }
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++) {
         tablets[i] = tablet_ref(v->tablets[i]);

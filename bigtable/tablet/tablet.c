@@ -157,6 +157,16 @@ void tablet_add_heat(struct tablet *t,
 
 /* --- memtables ----------------------------------------------------------- */
 
+static void note_commit(const struct tablet_group *g,
+                        const struct tablet_changes *c)
+{
+    if (UNLIKELY(c->is_loose))
+        lsm_note_loose_commit(g->lsm, c->commit_sequence, c->commit_us);
+    else
+        lsm_note_commit(g->lsm, c->commit_sequence, c->commit_us,
+                        c->commit_again);
+}
+
 void tablet_group_insert(struct tablet_group *g,
                          struct skip_batch *batch,
                          struct slice key,
@@ -167,8 +177,7 @@ void tablet_group_insert(struct tablet_group *g,
     if (UNLIKELY(tablet_group_is_clean(g)))
         atomic_store(&g->low_sequence, sequence);
     if (atomic_load_explicit(&c->on, memory_order_relaxed))
-        lsm_note_commit(g->lsm, c->commit_sequence, c->commit_us,
-                        c->commit_again);
+        note_commit(g, c);
     if (batch)
         lsm_insert_with(g->lsm, batch, key, value);
     else

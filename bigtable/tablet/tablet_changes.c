@@ -9,6 +9,8 @@
 #include "base/core/panic.h"
 #include "bigtable/lsm/version.h" /* sstable_file_unref */
 #include "bigtable/row/schema.h"
+#include "bigtable/tablet/table_part.h"
+#include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet/tablet_env.h"
 
 /* --- records ------------------------------------------------------------- */
@@ -154,12 +156,30 @@ void tablet_changes_begin_commit(struct tablet_changes *c,
                                  int64_t us)
 {
     uint64_t tail = tail_of(row);
-    PRE(sequence > c->commit_sequence); /* INV-2 */
+    PRE(c->is_loose || sequence > c->commit_sequence); /* INV-2 */
     c->commit_again = c->row_bytes == row.len && c->row_tail == tail;
     c->commit_sequence = sequence;
-    c->commit_us = MAX_OF(c->commit_us, us);
+    c->commit_us = c->is_loose ? us : MAX_OF(c->commit_us, us);
     c->row_bytes = row.len;
     c->row_tail = tail;
+}
+
+void tablet_changes_begin_loose(struct tablet_changes *c)
+{
+    PRE(!c->is_loose);
+    c->is_loose = true;
+}
+
+void tablet_changes_end_loose(struct tablet *t)
+{
+    struct tablet_changes *c = t->changes;
+    PRE(c->is_loose);
+    c->is_loose = false;
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        lsm_sort_changes(t->groups[i]->lsm);
+    c->commit_sequence = tablet_last_sequence(t);
+    c->commit_us = (int64_t)atomic_load(&t->table->stamped_us);
+    c->row_bytes = 0;
 }
 
 /* --- when files go ------------------------------------------------------- */

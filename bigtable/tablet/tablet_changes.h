@@ -64,6 +64,7 @@ struct tablet_changes {
     uint64_t commit_sequence;
     int64_t commit_us;
     bool commit_again; /* The one before it was to the same row. */
+    bool is_loose;     /* Recovery: commits come in no order. */
     size_t row_bytes;
     uint64_t row_tail;
     struct mutex edit_lock; /* Over the planning, the commit and the applying of
@@ -103,6 +104,12 @@ void tablet_changes_begin_commit(struct tablet_changes *c,
                                  struct slice row,
                                  uint64_t sequence,
                                  int64_t us);
+
+/* Between the two, commits come in no order: it is recovered. PRE: nobody reads
+ * it. */
+struct tablet;
+void tablet_changes_begin_loose(struct tablet_changes *c);
+void tablet_changes_end_loose(struct tablet *t);
 
 /* A change of the files: those that a compaction leaves, and those that are
  * given up. */

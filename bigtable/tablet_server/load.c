@@ -19,6 +19,7 @@
 #include "bigtable/store/shared.h"
 #include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_changes.h"
 #include "bigtable/tablet_server/log_replay.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
 #include "bigtable/wire/metadata.h"
@@ -36,8 +37,10 @@ struct load {
     struct table_part *table;
     struct table_part_view *view; /* Its schema, without tablets. */
     struct tablet *tablet;
-    uint64_t sequence; /* Highest that was replayed. */
-    uint64_t bytes;    /* In memtables, and served from there. */
+    uint64_t sequence;   /* Highest that was replayed. */
+    uint64_t bytes;      /* In memtables, and served from there. */
+    bool begins_changes; /* It keeps its changes from now on, */
+    bool ends_changes;   /* or no more. */
     struct buf scratch;
     struct err err;
     int rc;
@@ -48,6 +51,7 @@ struct load {
 static void open_files(void *ctx, const struct manifest_state *state)
 {
     struct load *l = ctx;
+    const struct changes_record fresh = {.on = true};
     const struct manifest_tablet *t =
         manifest_state_tablet(state, l->origin.id);
 
@@ -60,9 +64,52 @@ static void open_files(void *ctx, const struct manifest_state *state)
     l->rc = done_changes_decode(l->table->done, buf_slice(&t->done), &l->err);
     if (l->rc)
         return;
+    l->begins_changes = l->view->schema->changes_us && !t->changes.on;
+    l->ends_changes = !l->view->schema->changes_us && t->changes.on;
     l->rc = tablet_open(l->server->store, l->table, t->id, buf_slice(&t->start),
                         buf_slice(&t->end), l->view->schema, t->groups,
-                        t->group_count, &t->changes, &l->tablet, &l->err);
+                        t->group_count,
+                        l->begins_changes ? &fresh
+                        : l->ends_changes ? NULL
+                                          : &t->changes,
+                        &l->tablet, &l->err);
+}
+
+/* Entries come by rows; changes are in the order of their numbers. */
+static void begin_changes(const struct load *l)
+{
+    if (atomic_load(&l->tablet->changes->on))
+        tablet_changes_begin_loose(l->tablet->changes);
+}
+
+static void end_changes(const struct load *l)
+{
+    if (atomic_load(&l->tablet->changes->on))
+        tablet_changes_end_loose(l->tablet);
+}
+
+/* The table began, or ceased, to keep changes when the tablet was nowhere: it
+ * is recorded with what else is published. */
+static int switch_changes(struct load *l, struct err *err)
+{
+    const struct changes_edit begin = {
+        .floor = MAX_OF(l->origin.sequence, l->sequence),
+        .floor_us = (int64_t)atomic_load(&l->table->stamped_us)};
+    struct buf edit = BUF_INIT;
+    int rc;
+    if (!l->begins_changes && !l->ends_changes)
+        return 0;
+    if (l->begins_changes) {
+        tablet_changes_reset(l->tablet->changes, true, begin.floor,
+                             begin.floor_us);
+        edit_put_changes(&edit, l->origin.id, &begin);
+    } else {
+        edit_drop_changes(&edit, l->origin.id);
+    }
+    rc = registry_commit(l->server->store->registry, l->origin.id,
+                         buf_slice(&edit), err);
+    buf_close(&edit);
+    return rc;
 }
 
 /* Entries were not inserted in the order of their sequence numbers: set the
@@ -103,17 +150,23 @@ static int tablet_load_replay(void *ctx,
     l->bytes += write_replay_mutation(l->view, l->tablet, m, sequence, NULL,
                                       &l->scratch);
     l->sequence = MAX_OF(l->sequence, sequence + m->count - 1);
-    return l->bytes < REPLAY_BYTES_MAX ? 0 : tablet_load_flush(l, err);
+    /* A file of changes has all of them up to a number. */
+    if (l->bytes < REPLAY_BYTES_MAX || atomic_load(&l->tablet->changes->on))
+        return 0;
+    return tablet_load_flush(l, err);
 }
 
 static int replay_all(struct load *l, struct err *err)
 {
     const struct tablet_order *o = l->order;
-    int rc = replay_logs(l->server, &l->origin, buf_slice(&l->tablet->start),
-                         buf_slice(&l->tablet->end), o->sequencer, o->holders,
-                         tablet_load_replay, l, err);
+    int rc;
+    begin_changes(l);
+    rc = replay_logs(l->server, &l->origin, buf_slice(&l->tablet->start),
+                     buf_slice(&l->tablet->end), o->sequencer, o->holders,
+                     tablet_load_replay, l, err);
     if (rc == 0)
         note_highest(l);
+    end_changes(l);
     return rc;
 }
 
@@ -125,6 +178,8 @@ static void run_load(void *arg)
     registry_look(l->server->store->registry, l->origin.id, open_files, l);
     if (l->rc == 0)
         l->rc = replay_all(l, &l->err);
+    if (l->rc == 0)
+        l->rc = switch_changes(l, &l->err);
 }
 
 /* --- the order ----------------------------------------------------------- */

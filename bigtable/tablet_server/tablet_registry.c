@@ -165,6 +165,7 @@ static void put_tablet(const struct manifest_tablet *t, struct buf *out)
     edit_put_loads(out, t->id, t->loads, t->load_count);
     edit_put_stamp(out, t->id, t->stamped_us);
     edit_put_done(out, t->id, buf_slice(&t->done), true);
+    edit_put_changes_of(out, t->id, &t->changes, SLICE_EMPTY, SLICE_EMPTY);
 }
 
 static uint64_t file_bytes(const struct manifest_tablet *t)
@@ -201,7 +202,10 @@ static void put_state(const struct tablet_registry *r,
     PRE(state->tablet_count == 1 && t->load_count <= STATE_LOADS_MAX);
     s = mem_zalloc(1, sizeof(*s));
     struct buf groups = BUF_INIT;
+    struct buf changes = BUF_INIT;
     edit_put_groups(&groups, t->groups, t->group_count);
+    edit_put_changes_part(&changes, &t->changes);
+    s->changes = buf_slice(&changes);
     s->groups = buf_slice(&groups);
     s->sequence = state->sequence;
     s->bytes = file_bytes(t);
@@ -213,6 +217,7 @@ static void put_state(const struct tablet_registry *r,
     memcpy(s->loads, t->loads, t->load_count * sizeof(*s->loads));
     tablet_state_put(s, out);
     buf_close(&groups);
+    buf_close(&changes);
     mem_free(s);
 }
 
@@ -466,6 +471,7 @@ static int take_state(struct registered *t,
     edit_put_loads(&edit, b->id, s->loads, s->load_count);
     edit_put_stamp(&edit, b->id, s->stamped_us);
     edit_put_done(&edit, b->id, s->done, true);
+    edit_put_changes_from(&edit, b->id, s->changes);
     rc = manifest_state_apply(&t->state, buf_slice(&edit), err);
     buf_close(&edit);
     if (rc == 0 &&

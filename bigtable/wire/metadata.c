@@ -11,7 +11,8 @@
 
 #define BOUNDS_FIELDS      4
 #define LOCATION_FIELDS    3
-#define STATE_FIELDS       7
+#define STATE_FIELDS_DONE  7
+#define STATE_FIELDS       8
 #define STATE_FIELDS_FIRST 4 /* Of writers that know no loads, */
 #define STATE_FIELDS_LOADS 5 /* no stamps, */
 #define STATE_FIELDS_STAMP 6 /* and no changes. */
@@ -168,6 +169,7 @@ static void put_state(const struct tablet_state *s, struct buf *out)
         codec_put_u64(out, s->loads[i]);
     codec_put_u64(out, (uint64_t)s->stamped_us);
     codec_put_bin(out, s->done);
+    codec_put_bin(out, s->changes);
 }
 
 static void get_state(struct codec_reader *r, struct tablet_state *s)
@@ -206,6 +208,7 @@ int tablet_state_get(struct slice in, struct tablet_state *s, struct err *err)
     s->load_count = 0;
     s->stamped_us = 0;
     s->done = SLICE_EMPTY;
+    s->changes = SLICE_EMPTY;
     if (m.count >= STATE_FIELDS_LOADS) {
         get_loads(&m.r, s);
         m.known = STATE_FIELDS_LOADS;
@@ -214,8 +217,12 @@ int tablet_state_get(struct slice in, struct tablet_state *s, struct err *err)
         get_stamp(&m.r, s);
         m.known = STATE_FIELDS_STAMP;
     }
-    if (m.count >= STATE_FIELDS) {
+    if (m.count >= STATE_FIELDS_DONE) {
         s->done = message_bytes(&m.r, DONE_BYTES_MAX);
+        m.known = STATE_FIELDS_DONE;
+    }
+    if (m.count >= STATE_FIELDS) {
+        s->changes = message_bytes(&m.r, GROUPS_BYTES_MAX);
         m.known = STATE_FIELDS;
     }
     return message_end(&m, "state of a tablet", err);

@@ -138,9 +138,11 @@ struct tablet_state {
     /* Bulk loads that it has taken, the newest ones, oldest first. */
     uint64_t loads[STATE_LOADS_MAX];
     size_t load_count;
-    int64_t stamped_us; /* Newest stamp it gave a cell, or later; 0: none. */
-    struct slice done;  /* Changes that clients may try again; opaque, but two
-                           of them concatenated are those of both. */
+    int64_t stamped_us;   /* Newest stamp it gave a cell, or later; 0: none. */
+    struct slice done;    /* Changes that clients may try again; opaque, but two
+                             of them concatenated are those of both. */
+    struct slice changes; /* Kept for their readers: tablet_changes_each();
+                             empty: none are. */
 };
 
 /* The four columns together: the root tablet's file, and t:split. */

@@ -2,6 +2,7 @@
 #ifndef BIGTABLE_WIRE_METHODS_H
 #define BIGTABLE_WIRE_METHODS_H
 
+#include "bigtable/wire/change_calls.h"
 #include "bigtable/wire/control_calls.h"
 #include "bigtable/wire/data_calls.h"
 #include "bigtable/wire/heat_calls.h"
@@ -15,7 +16,8 @@
     TABLET_DATA_METHODS(METHOD)                                                \
     TABLET_LOAD_METHODS(METHOD)                                                \
     TABLET_SURVEY_METHODS(METHOD)                                              \
-    TABLET_HEAT_METHODS(METHOD)
+    TABLET_HEAT_METHODS(METHOD)                                                \
+    TABLET_CHANGE_METHODS(METHOD)
 
 #define MASTER_METHODS(METHOD)                                                 \
     MASTER_TABLE_METHODS(METHOD)                                               \

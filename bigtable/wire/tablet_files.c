@@ -97,6 +97,29 @@ int tablet_files_each(struct slice groups,
     return tablet_files_walk(groups, call_each, &e, err);
 }
 
+int tablet_changes_each(struct slice changes,
+                        void (*fn)(void *ctx, uint64_t number),
+                        void *ctx,
+                        struct err *err)
+{
+    struct cursor c = cursor_make(changes);
+    size_t count;
+    if (changes.len == 0)
+        return 0;
+    for (int i = 0; i < 3; i++) /* Floor, its time, files removed: none. */
+        (void)cursor_varint(&c);
+    count = cursor_count(&c, FILE_ENCODED_MIN);
+    for (size_t i = 0; i < count && !c.bad; i++) {
+        struct file f;
+        for (int k = 0; k < 4; k++) /* Group, end, times. */
+            (void)cursor_varint(&c);
+        read_file(&c, &f);
+        if (!c.bad)
+            fn(ctx, f.number);
+    }
+    return c.bad || cursor_left(&c) ? tablet_files_corrupt(err) : 0;
+}
+
 struct bounds {
     struct slice start;
     struct slice end;

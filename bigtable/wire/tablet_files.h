@@ -26,6 +26,19 @@ MUST_CHECK int tablet_files_each(struct slice groups,
                                  void *ctx,
                                  struct err *err);
 
+/* The same for the change files in @changes (tablet_state.changes; may be
+ * empty):
+ *
+ *     changes     = floor, floor time:zigzag, 0, count, change file…
+ *     change file = group id, end sequence, first time:zigzag,
+ *                   last time:zigzag, file
+ *
+ * Errors: ERR_CORRUPT. */
+MUST_CHECK int tablet_changes_each(struct slice changes,
+                                   void (*fn)(void *ctx, uint64_t number),
+                                   void *ctx,
+                                   struct err *err);
+
 /* *@inside: all rows in files of @groups are in [@start, @end). Files of a
  * tablet that was split reach beyond it until they are compacted. */
 MUST_CHECK int tablet_files_inside(struct slice groups,

@@ -116,7 +116,7 @@ QUESTIONS = {
 }
 # Rows, bytes of files, locks: too many for a log, which has what is refused.
 CONTENTS = {
-    "tablet.lend",
+    "tablet.changes", "tablet.lend",
     "chunk.append", "chunk.open", "chunk.read", "chunk.seal", "chunk.write",
     "lock.acquire", "namenode.recover", "namenode.take_over", "tablet.apply",
     "tablet.check", "tablet.modify", "tablet.read", "tablet.read_each",
