@@ -2,7 +2,9 @@
 they used if the job is sampled; found by the job's id."""
 
 import json
+import os
 import re
+import urllib.request
 
 from processes import main
 from test_jobs import JobsTest
@@ -53,7 +55,7 @@ class JobTraces(JobsTest):
             self.assertEqual(s["outcome"] == "ok", s["attributes"]["state"] == "succeeded")
 
     def test_trace(self):
-        self.serve(2, 2)
+        c = self.serve(2, 2)
         for i in range(3):
             self.write("%d.txt" % i, "".join("word %d\n" % k for k in range(50)))
             self.ok("fs", "put", "%d.txt" % i, "in/%d.txt" % i)
@@ -67,6 +69,10 @@ class JobTraces(JobsTest):
         document = json.loads(self.ok("monitor", "job", "id=" + quiet))
         self.assertIn("map attempt", self.ok("trace", document["trace_id"]))
         self.assertIn("map attempt", self.ok("trace", quiet))
+        with open(os.path.join(c.dir("n1"), "server.conf"), encoding="utf-8") as f:
+            console = re.search("(?m)^console = (.*)$", f.read()).group(1)
+        with urllib.request.urlopen("http://%s/jobs/%s" % (console, quiet)) as page:
+            self.assertIn("/traces/" + document["trace_id"], page.read().decode())
         self.assertIn("no job has this id", self.fails(1, "trace", "nonsense"))
         # Of a sampled job also what its attempts did.
         loud = self.run_job("loud", "--trace")
