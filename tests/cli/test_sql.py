@@ -24,6 +24,11 @@ def library():
 LIBRARY = library()
 
 
+def say_skipped(test, why):
+    print("SKIPPED: %s: %s" % (test.id(), why), flush=True)
+    test.skipTest(why)
+
+
 class SqlTest(CliTest):
     def setUp(self):
         if not LIBRARY:
