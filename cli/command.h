@@ -133,6 +133,7 @@ extern const struct command fs_commands[];
 extern const struct command bench_commands[];
 extern const struct command shell_commands[];
 extern const struct command sql_commands[];
+extern const struct command txn_commands[];
 extern const struct command about_commands[];
 
 /* Call @visit for every command in the order of the overview. */

@@ -14,6 +14,7 @@
 #include "cli/line_editor.h"
 #include "cli/line_reader.h"
 #include "cli/saw_repl.h"
+#include "cli/txn_session.h"
 #include "cli/word_split.h"
 
 #define HISTORY_FILE ".quarry_history"
@@ -23,6 +24,7 @@ struct shell {
     struct line_editor *edit; /* Owned; NULL when a script is read. */
     struct saw_repl *saw;     /* Owned; NULL until the saw mode was entered. */
     bool in_saw;
+    struct txn_session *txn; /* Owned; NULL: none is under way. */
     struct completion completion;
 };
 
@@ -41,6 +43,40 @@ static int run_saw_line(struct shell *s, struct slice line, struct err *err)
     int rc = saw_repl_line(s->saw, line, &leave, err);
     s->in_saw = !leave;
     fflush(stdout);
+    return rc;
+}
+
+/* Does the line belong to a transaction: begin, or a statement while one is
+ * under way? */
+static bool is_of_txn(const struct shell *s, const char *first)
+{
+    return strcmp(first, "begin") == 0 || strcmp(first, "commit") == 0 ||
+           strcmp(first, "rollback") == 0 ||
+           (s->txn && txn_session_knows(first));
+}
+
+static int
+run_in_txn(struct shell *s, const struct word_list *words, struct err *err)
+{
+    bool ended = false;
+    int rc;
+    if (strcmp(words->words[0], "begin") == 0) {
+        bool serializable =
+            words->count == 2 && strcmp(words->words[1], "--serializable") == 0;
+        if (words->count > 1 + (size_t)serializable)
+            return err_set(err, ERR_USAGE, "begin takes --serializable alone");
+        if (s->txn)
+            return err_set(err, ERR_USAGE,
+                           "a transaction is under way: commit or rollback");
+        return txn_session_begin(s->cli, serializable, &s->txn, err);
+    }
+    if (!s->txn)
+        return err_set(err, ERR_USAGE, "no transaction is under way: begin");
+    rc = txn_session_run(s->txn, words, &ended, err);
+    if (ended) {
+        txn_session_close(s->txn);
+        s->txn = NULL;
+    }
     return rc;
 }
 
@@ -64,6 +100,8 @@ run_line(struct shell *s, struct slice line, bool *leave, struct err *err)
             rc = err_set(err, ERR_USAGE, "this is the shell already");
         else if (strcmp(first, "saw") == 0 && words.count == 1)
             enter_saw(s);
+        else if (is_of_txn(s, first))
+            rc = run_in_txn(s, &words, err);
         else if (!*leave)
             rc = command_run(s->cli, (int)words.count, words.words, err);
     }
@@ -200,7 +238,9 @@ const struct command shell_commands[] = {
      .details = "The store stays open in between. Without a terminal, commands "
                 "are read from\nstandard input, a line each, up to the first "
                 "that fails.\n\nsaw without arguments enters a mode in which "
-                "Sawzall is typed and evaluated.",
+                "Sawzall is typed and evaluated.\n\nbegin [--serializable] "
+                "begins a transaction: until commit or rollback,\nget, scan, "
+                "put and delete are its statements (see quarry txn --help).",
      .examples = "quarry -t file:./quarry-data shell",
      .run = run_shell},
     {.name = NULL},

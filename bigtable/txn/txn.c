@@ -6,6 +6,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/row/hidden.h"
 #include "bigtable/row/mutation.h"
@@ -22,6 +23,9 @@ uint64_t txn_age_us(const struct quarry_txn *t)
 int txn_check(const struct quarry_txn *t, struct err *err)
 {
     uint64_t age = txn_age_us(t);
+    int rc = fiber_check(err);
+    if (rc)
+        return rc;
     if (t->ended)
         return err_set(err, ERR_CLOSED, "the transaction has ended");
     if (t->opts.cancel && atomic_load(t->opts.cancel))

@@ -185,24 +185,26 @@ static int run_step(struct step *s, struct err *err)
     return rc ? rc : quarry_txn_commit(s->txn, NULL, err);
 }
 
-int txn_client_step(struct txn_client *c, struct err *err)
+/* Begin, @run, note the end. */
+static int in_transaction(struct txn_client *c,
+                          struct step *s,
+                          int (*run)(struct step *s, struct err *err),
+                          struct err *err)
 {
     const struct quarry_txn_options opts = {.serializable = c->serializable,
                                             .lease_us = c->lease_us,
                                             .timeout_us = c->timeout_us};
-    struct step s = {.client = c};
-    enum append_outcome outcome;
+    enum append_outcome outcome = APPEND_ABORTED;
     int64_t at;
     int rc;
     c->lock(c->ctx);
     at = c->clock(c->ctx);
-    s.record = append_begin(c->history, at);
+    s->record = append_begin(c->history, at);
     c->unlock(c->ctx);
-    log_event(c, 'B', s.record, (uint64_t)at, NULL);
-    rc = quarry_txn_begin(c->quarry, &opts, &s.txn, err);
+    log_event(c, 'B', s->record, (uint64_t)at, NULL);
+    rc = quarry_txn_begin(c->quarry, &opts, &s->txn, err);
     if (rc == 0)
-        rc = run_step(&s, err);
-    outcome = APPEND_ABORTED;
+        rc = run(s, err);
     if (rc == 0)
         outcome = APPEND_COMMITTED;
     else if (rc == ERR_UNKNOWN_OUTCOME || (c->dies && rc == ERR_UNAVAILABLE))
@@ -211,11 +213,35 @@ int txn_client_step(struct txn_client *c, struct err *err)
     c->conflicts += rc == ERR_CONFLICT;
     c->lock(c->ctx);
     at = c->clock(c->ctx);
-    append_end(c->history, s.record, outcome, at);
+    append_end(c->history, s->record, outcome, at);
     c->unlock(c->ctx);
-    log_event(c, 'E', s.record, (uint64_t)at, &(uint64_t){outcome});
-    quarry_txn_close(s.txn);
-    for (size_t i = 0; i < s.list_count; i++)
-        buf_close(&s.lists[i].text);
+    log_event(c, 'E', s->record, (uint64_t)at, &(uint64_t){outcome});
+    quarry_txn_close(s->txn);
+    for (size_t i = 0; i < s->list_count; i++)
+        buf_close(&s->lists[i].text);
+    return rc;
+}
+
+int txn_client_step(struct txn_client *c, struct err *err)
+{
+    struct step s = {.client = c};
+    return in_transaction(c, &s, run_step, err);
+}
+
+static int read_first(struct step *s, struct err *err)
+{
+    int rc = read_list(s, &s->lists[0], err);
+    return rc ? rc : quarry_txn_commit(s->txn, NULL, err);
+}
+
+int txn_client_read_all(struct txn_client *c, struct err *err)
+{
+    int rc = 0;
+    PRE(c->fixed_lists);
+    for (uint64_t key = 0; key < c->lists && rc == 0; key++) {
+        struct step s = {.client = c, .list_count = 1};
+        s.lists[0].key = key;
+        rc = in_transaction(c, &s, read_first, err);
+    }
     return rc;
 }

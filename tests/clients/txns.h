@@ -52,6 +52,8 @@ struct txn_client {
 MUST_CHECK int txn_tables_create(struct quarry *q, struct err *err);
 MUST_CHECK int txn_client_open(struct txn_client *c, struct err *err);
 void txn_client_close(struct txn_client *c);
+/* Read every list, each in a transaction: PRE: fixed_lists. */
+int txn_client_read_all(struct txn_client *c, struct err *err);
 /* One transaction. 0 or its error, which is in the history as well. */
 int txn_client_step(struct txn_client *c, struct err *err);
 

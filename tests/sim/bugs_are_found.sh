@@ -32,3 +32,5 @@ found gfs.skip_path_check files
 found tablet.keep_rights tables
 found tablet.forget_done tables
 found master.order_by_clock clocks
+found txn.skip_newer_commits transactions
+found txn.roll_back_committed transactions

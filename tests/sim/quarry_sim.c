@@ -30,8 +30,9 @@
 #define COUNT_MAX 1000000
 
 static const struct scenario *const scenarios[] = {
-    &scenario_cell,    &scenario_lock,   &scenario_files,  &scenario_replica,
-    &scenario_members, &scenario_tables, &scenario_clocks, &scenario_jobs};
+    &scenario_cell,    &scenario_lock,    &scenario_files,
+    &scenario_replica, &scenario_members, &scenario_tables,
+    &scenario_clocks,  &scenario_jobs,    &scenario_transactions};
 
 /* Deliberate bugs, for --list. */
 static const struct {
@@ -67,6 +68,12 @@ static const struct {
      "a silent tablet server is taken for dead, its lock untouched"},
     {"master.order_by_clock",
      "the master's clock orders what it writes into METADATA"},
+    {"txn.skip_newer_commits",
+     "a transaction does not look for commits since it began"},
+    {"txn.skip_second_look",
+     "a serialisable transaction does not look again at what it read"},
+    {"txn.roll_back_committed",
+     "locks of a transaction whose primary is committed are rolled back"},
 };
 
 struct choice {

@@ -19,14 +19,17 @@ the interpreter's lock. Failures are exceptions below `quarry.Error`, whose
 """
 
 from ._quarry import (  # noqa: F401
-    AbortedError, BusyError, CancelledError, ClosedError, CorruptError,
+    AbortedError, BusyError, CancelledError, ClosedError, ConflictError,
+    CorruptError,
     DeadlineError, DeniedError, Error, ExhaustedError, ExistsError, FullError,
     InvalidError, IoError, NoMemoryError, NotFoundError, TooBigError,
+    TooOldError,
     UnavailableError, UnknownOutcomeError, UnsupportedError)
 from . import bigtable, filters, jobs  # noqa: F401
 from .arrow import ArrowScan  # noqa: F401
 from .rows import Cell, Mutation, Row  # noqa: F401
 from .store import Store, open  # noqa: F401
 from .table import Batch, SawTable, Scan, Table  # noqa: F401
+from .transaction import Transaction  # noqa: F401
 
 __version__ = "0.1.0"

@@ -2,13 +2,16 @@
 
 import builtins
 import os
+import random
 import re
+import time
 import weakref
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from . import _quarry
 from .rows import Bytes, to_bytes, to_text
 from .table import Table
+from .transaction import Transaction
 
 _ALTER = {"add_family": 0, "update_family": 1, "drop_family": 2,
           "add_group": 3, "update_group": 4, "set_replication": 5}
@@ -129,6 +132,34 @@ class Store:
         self._store.create(to_text(name), _pairs(families),
                            _pairs(groups or {}))
         return self.table(name)
+
+    def enable_transactions(self, name: str) -> None:
+        """Let a table take part in transactions, for good."""
+        self._store.enable_transactions(to_text(name))
+
+    def transaction(self, serializable: bool = False, read_only: bool = False,
+                    timeout: float = 60.0) -> Transaction:
+        """Begin a transaction; `timeout` in seconds, at most 600."""
+        return Transaction(self, serializable, read_only, timeout)
+
+    def run_transaction(self, function: Callable[[Transaction], Any],
+                        serializable: bool = False,
+                        timeout: float = 60.0) -> Any:
+        """Call `function` with a transaction and commit; again after conflicts,
+        until `timeout` seconds are over. Its result."""
+        end = time.monotonic() + timeout
+        pause = 0.0005
+        while True:
+            left = max(end - time.monotonic(), 0.001)
+            try:
+                with self.transaction(serializable, timeout=left) as t:
+                    result = function(t)
+                return result
+            except _quarry.ConflictError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(pause * (0.5 + random.random()))
+            pause = min(pause * 2, 0.1)
 
     def drop_table(self, name: str) -> None:
         """Drop a table and all of its rows."""

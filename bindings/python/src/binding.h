@@ -52,6 +52,7 @@ struct py_scanner {
 extern PyType_Spec py_store_spec;
 extern PyType_Spec py_table_spec;
 extern PyType_Spec py_scanner_spec;
+extern PyType_Spec py_txn_spec;
 
 /* --- errors -------------------------------------------------------------- */
 
@@ -143,9 +144,12 @@ PyObject *py_store_clone(PyObject *self, PyObject *args);
 PyObject *py_store_snapshots(PyObject *self, PyObject *args);
 PyObject *py_store_drop_snapshot(PyObject *self, PyObject *args);
 PyObject *py_store_restore(PyObject *self, PyObject *args);
+PyObject *py_store_transaction(PyObject *self, PyObject *args);
+PyObject *py_store_enable_transactions(PyObject *self, PyObject *args);
 
 /* The types, made when the module is. */
 extern PyObject *py_table_type;
 extern PyObject *py_scanner_type;
+extern PyObject *py_txn_type;
 
 #endif /* BINDINGS_PYTHON_SRC_BINDING_H */

@@ -4,6 +4,7 @@
 
 PyObject *py_table_type;
 PyObject *py_scanner_type;
+PyObject *py_txn_type;
 
 static int add_type(PyObject *module, PyType_Spec *spec, PyObject **out)
 {
@@ -38,7 +39,8 @@ PyMODINIT_FUNC PyInit__quarry(void)
         return NULL;
     if (py_errors_init(module) || add_type(module, &py_store_spec, NULL) ||
         add_type(module, &py_table_spec, &py_table_type) ||
-        add_type(module, &py_scanner_spec, &py_scanner_type)) {
+        add_type(module, &py_scanner_spec, &py_scanner_type) ||
+        add_type(module, &py_txn_spec, &py_txn_type)) {
         Py_DECREF(module);
         return NULL;
     }

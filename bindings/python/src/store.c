@@ -212,6 +212,8 @@ static PyMethodDef store_methods[] = {
     {"snapshots", py_store_snapshots, METH_NOARGS, NULL},
     {"drop_snapshot", py_store_drop_snapshot, METH_VARARGS, NULL},
     {"restore", py_store_restore, METH_VARARGS, NULL},
+    {"transaction", py_store_transaction, METH_VARARGS, NULL},
+    {"enable_transactions", py_store_enable_transactions, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
