@@ -42,13 +42,22 @@ static int too_late(const struct tablet *t, int64_t us, struct err *err)
     return ERR_EXHAUSTED;
 }
 
+/* The number of the last entry of @t, or a higher one that ends a commit. */
+static uint64_t last_number(const struct tablet *t)
+{
+    uint64_t last = tablet_last_sequence(t);
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        last = MAX_OF(last, atomic_load(&t->groups[i]->flushed_sequence));
+    return last;
+}
+
 /* The end of what may be handed out of @s: the end of a commit, which no crash
  * takes back. */
 static int
 find_limit(const struct tablet_snapshot *s, uint64_t *limit, struct err *err)
 {
     const struct tablet_env *env = s->tablet->env;
-    *limit = MIN_OF(s->sequence, tablet_last_sequence(s->tablet));
+    *limit = MIN_OF(s->sequence, last_number(s->tablet));
     if (!env->log || write_log_synced_sequence(env->log) >= *limit)
         return 0;
     return write_log_sync(env->log, err);

@@ -86,7 +86,6 @@ uint64_t tablet_last_sequence(const struct tablet *t)
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         const struct tablet_group *g = t->groups[i];
         last = MAX_OF(last, atomic_load(&g->last_sequence));
-        last = MAX_OF(last, atomic_load(&g->flushed_sequence));
     }
     return last;
 }

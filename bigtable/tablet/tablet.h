@@ -154,8 +154,9 @@ void tablet_group_insert(struct tablet_group *g,
  * freezes (see Threads), and every entry so far has at most @sequence. */
 void tablet_group_freeze(struct tablet_group *g, uint64_t sequence);
 
-/* The number of the last entry that it has, or a higher one: the end of a
- * commit when no commit is being inserted. */
+/* The number of the last entry that was inserted since it was opened: the end
+ * of a commit when no commit is being inserted. All entries of all groups up to
+ * it are in their memtables or tables, also in the middle of a replay. */
 uint64_t tablet_last_sequence(const struct tablet *t);
 
 /* Its tables that hold changes, as change files. @*out is owned, its keys are

@@ -510,6 +510,83 @@ START_TEST(test_a_row_may_be_larger_than_memory)
 
 END_TEST
 
+/* --- a replay that fills memtables --------------------------------------- */
+
+enum {
+    REPLAYED = 60,
+    REPLAYED_BYTES = 40000
+};
+
+static void open_two_groups(struct run_state *r, bool fresh)
+{
+    const struct quarry_options o = {.world = r->world, .background_tasks = 1};
+    const struct quarry_family_spec f[] = {{"a", "group=x"}, {"b", "group=g"}};
+    const struct quarry_group_spec g[] = {{"x", "memtable=1MiB"},
+                                          {"g", "memtable=1MiB"}};
+    OK(quarry_open("file:/q", &o, &r->q, &err));
+    if (fresh)
+        OK(quarry_table_create(r->q, "t", f, 2, g, 2, &err));
+    OK(quarry_table_open(r->q, "t", &r->t, &err));
+}
+
+/* One group is flushed far beyond the other. */
+static void fill_one_group(void *arg)
+{
+    static char value[REPLAYED_BYTES];
+    struct run_state *r = arg;
+    open_two_groups(r, true);
+    memset(value, 'v', sizeof(value));
+    for (int i = 0; i < REPLAYED; i++) {
+        struct quarry_mutation *m = quarry_mutation_new(SLICE_LIT("row"));
+        quarry_mutation_set(m, i < REPLAYED / 2 ? "b" : "a", SLICE_LIT("q"), i,
+                            slice_make(value, sizeof(value)));
+        if (i == REPLAYED - 1)
+            quarry_mutation_set(m, "b", SLICE_LIT("last"), 1, SLICE_LIT("x"));
+        OK(quarry_apply(r->t, m, NULL, &err));
+        quarry_mutation_free(m);
+    }
+    sim_power_off(r->world);
+    close_store(r);
+}
+
+static void open_and_cut(void *arg)
+{
+    struct run_state *r = arg;
+    open_two_groups(r, false);
+    world_sleep_us(r->world, 5000000); /* For the flushes. */
+    sim_power_off(r->world);
+    close_store(r);
+}
+
+static void count_cells(void *arg)
+{
+    struct run_state *r = arg;
+    struct quarry_row *row;
+    open_two_groups(r, false);
+    OK(quarry_read_row(r->t, SLICE_LIT("row"), NULL, &row, &err));
+    ck_assert_ptr_nonnull(row);
+    ck_assert_uint_eq(row->cell_count, REPLAYED + 1);
+    quarry_row_free(row);
+    close_store(r);
+}
+
+START_TEST(test_a_replay_that_fills_memtables_loses_nothing)
+{
+    struct run_state *r = mem_zalloc(1, sizeof(*r));
+    r->world = sim_world_new(&(struct sim_options){.seed = test_seed()});
+    sim_run(r->world, fill_one_group, r);
+    for (int i = 0; i < 2; i++) {
+        sim_power_on(r->world);
+        sim_run(r->world, open_and_cut, r);
+    }
+    sim_power_on(r->world);
+    sim_run(r->world, count_cells, r);
+    world_free(r->world);
+    mem_free(r);
+}
+
+END_TEST
+
 /* --- when changes go ----------------------------------------------------- */
 
 static void write_row(struct run_state *r, const char *row, const char *value)
@@ -712,6 +789,7 @@ TEST_MAIN("changes",
           test_each_commit_is_told_once_and_whole,
           test_nothing_told_is_lost_by_a_power_cut,
           test_a_row_may_be_larger_than_memory,
+          test_a_replay_that_fills_memtables_loses_nothing,
           test_changes_go_when_they_are_too_old,
           test_changes_go_when_they_are_too_many,
           test_a_table_begins_and_ends_to_keep_changes,
