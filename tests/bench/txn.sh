@@ -1,5 +1,5 @@
 # A transfer between two rows in a transaction, beside two single-row writes
-# that are synced, in turns: of a directory, and of a cluster of one node. The
+# that are synced, in turns: of a directory, and of a cluster of three nodes. The
 # ratio is of their times; 0.33 is what is wanted at least. And timestamps, by
 # batches: a million a second are wanted.
 #
