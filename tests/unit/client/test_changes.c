@@ -310,10 +310,14 @@ static void work(void *arg)
     struct run_state *r = arg;
     create_tables(r, "7d");
     if (r->cut_at_sync)
-        sim_power_off_at_sync(r->world,
-                              sim_sync_count(r->world) + r->cut_at_sync);
+        sim_power_off_at_sync(r->world, r->cut_at_sync);
     for (size_t i = 0; i < r->steps && !sim_is_off(r->world) && r->t; i++)
         step(r);
+    if (r->cut_at_sync && r->t && !sim_is_off(r->world)) {
+        write_some(r);
+        follow(r, SIZE_MAX);
+        sim_power_off(r->world);
+    }
     if (r->t)
         close_store(r);
     else if (r->q)
@@ -457,7 +461,7 @@ END_TEST
 START_TEST(test_nothing_told_is_lost_by_a_power_cut)
 {
     for (uint64_t i = 1; i <= 40; i++)
-        run_once(test_seed() + i, 200, 2 * i, true);
+        run_once(test_seed() + i, 5 * i, 4 * i, true);
 }
 
 END_TEST
@@ -522,7 +526,7 @@ static void open_two_groups(struct run_state *r, bool fresh)
     const struct quarry_options o = {.world = r->world, .background_tasks = 1};
     const struct quarry_family_spec f[] = {{"a", "group=x"}, {"b", "group=g"}};
     const struct quarry_group_spec g[] = {{"x", "memtable=1MiB"},
-                                          {"g", "memtable=1MiB"}};
+                                          {"g", "memtable=64MiB"}};
     OK(quarry_open("file:/q", &o, &r->q, &err));
     if (fresh)
         OK(quarry_table_create(r->q, "t", f, 2, g, 2, &err));
@@ -533,6 +537,8 @@ static void open_two_groups(struct run_state *r, bool fresh)
 static void fill_one_group(void *arg)
 {
     static char value[REPLAYED_BYTES];
+    const struct quarry_alter small = {QUARRY_UPDATE_GROUP, "g",
+                                       "memtable=1MiB"};
     struct run_state *r = arg;
     open_two_groups(r, true);
     memset(value, 'v', sizeof(value));
@@ -545,6 +551,8 @@ static void fill_one_group(void *arg)
         OK(quarry_apply(r->t, m, NULL, &err));
         quarry_mutation_free(m);
     }
+    world_sleep_us(r->world, 5000000); /* For the flush of the first. */
+    OK(quarry_table_alter(r->q, "t", &small, 1, &err));
     sim_power_off(r->world);
     close_store(r);
 }
