@@ -26,7 +26,7 @@ foreach(header
         base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
         bigtable/client/bulk_load.h bigtable/quarry.h
         bigtable/quarry_access.h bigtable/quarry_txn.h
-        bigtable/row/alteration.h bigtable/row/cells.h
+        bigtable/row/alteration.h bigtable/row/cells.h bigtable/row/change.h
         bigtable/row/explain_counts.h
         bigtable/row/quota.h bigtable/row/row_request.h
         mapreduce/mapreduce.h)

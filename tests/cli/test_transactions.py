@@ -11,16 +11,16 @@ class TransactionsTest(CliTest):
 
     def test_script(self):
         """A script is made whole, or not at all."""
-        self.write("good", "put a x f:q=1\nput a y f:q=2 # comment\n")
+        self.write("good", "put a x f:q=1\nput a y f:q=second # comment\n")
         self.ok("txn", "good")
-        self.assertIn("2", self.ok("get", "a", "y"))
-        self.write("bad", "put a x f:q=9\nput a y no:q=9\n")
+        self.assertIn("second", self.ok("get", "a", "y"))
+        self.write("bad", "put a x f:q=other\nput a y no:q=other\n")
         self.assertIn("line 2", self.fails(1, "txn", "bad"))
-        self.write("back", "put a x f:q=9\nget a x f:q\nrollback\n")
-        self.assertIn("9", self.ok("txn", "back"))
+        self.write("back", "put a x f:q=other\nget a x f:q\nrollback\n")
+        self.assertIn("other", self.ok("txn", "back"))
         self.write("ends", "scan a\ndelete a y\nscan a x\ncommit\nfrob\n")
         self.assertEqual(self.ok("txn", "ends").count("x\n"), 2)
-        self.assertNotIn("9", self.ok("scan", "a"))
+        self.assertNotIn("other", self.ok("scan", "a"))
         self.assertNotIn("y", self.ok("scan", "a", "--keys-only"))
         self.write("wrong", "frob\n")
         self.assertIn("rollback", self.fails(2, "txn", "wrong"))
