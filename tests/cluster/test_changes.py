@@ -163,6 +163,28 @@ class ChangesTest(ClusterTest):
         reader.read()
         self.assertEqual([v[("f", "v")] for _, _, v in reader.told], ["last"])
 
+    def test_rights(self):
+        """A reader is told of the families that it may read, and of no other;
+        one that may read none is refused, and rights that are taken away count
+        at once."""
+        c = self.loopback(1)
+        self.await_served(c, 1)
+        self.create()
+        self.ok("put", "t", "r1", "f:v=open", "g:v=secret")
+        self.ok("put", "t", "r2", "g:v=secret")
+        self.ok("delete", "t", "r1", "g:v")
+        self.ok("acl", "grant", "t", "own", self.env.get("USER", "root"))
+        self.ok("acl", "grant", "t", "read", "ann", "--family", "f")
+        whole = self.ok("changes", "t")
+        self.assertIn("secret", whole)
+        self.env["USER"] = "ann"
+        told = self.ok("changes", "t")
+        self.assertIn("open", told)
+        for hidden in ("secret", '"g"', "r2"):
+            self.assertNotIn(hidden, told)
+        self.env["USER"] = "bob"
+        self.assertIn('"bob" may not read', self.fails(1, "changes", "t"))
+
     def test_killed_under_load(self):
         """Nodes are killed and tablets split while a reader follows."""
         c = self.loopback(3, settings=HASTY)
