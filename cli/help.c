@@ -162,6 +162,24 @@ put_options(struct buf *out, const char *title, const struct option *set)
             put_option(out, set);
 }
 
+static bool command_has_option(const struct command *c, const char *name)
+{
+    for (size_t i = 0; i < COMMAND_OPTION_SETS && c->options[i]; i++)
+        for (const struct option *o = c->options[i]; o->name; o++)
+            if (strcmp(o->name, name) == 0)
+                return true;
+    return false;
+}
+
+/* The options of every command, but those that @c has its own form of. */
+static void put_global_options(struct buf *out, const struct command *c)
+{
+    buf_append_str(out, "\nOptions of every command:\n");
+    for (const struct option *o = global_options; o->name; o++)
+        if (o->help && !command_has_option(c, o->name))
+            put_option(out, o);
+}
+
 void help_overview(struct buf *out)
 {
     buf_append_str(
@@ -205,7 +223,7 @@ void help_command(struct buf *out, const struct command *c)
     }
     for (size_t i = 0; i < COMMAND_OPTION_SETS && c->options[i]; i++)
         put_options(out, i == 0 ? "Options" : "More options", c->options[i]);
-    put_options(out, "Options of every command", global_options);
+    put_global_options(out, c);
     buf_append_str(out, "\nExample:\n");
     put_indented(out, c->examples);
 }

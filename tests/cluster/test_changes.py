@@ -164,9 +164,8 @@ class ChangesTest(ClusterTest):
         self.assertEqual([v[("f", "v")] for _, _, v in reader.told], ["last"])
 
     def test_rights(self):
-        """A reader is told of the families that it may read, and of no other;
-        one that may read none is refused, and rights that are taken away count
-        at once."""
+        """A reader sees changes of the families that it may read, and no others;
+        one that may read none is refused."""
         c = self.loopback(1)
         self.await_served(c, 1)
         self.create()
