@@ -3,6 +3,7 @@
  */
 #include "bigtable/sql/sql_session.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -31,6 +32,7 @@ struct sql_session {
     bool own_objects; /* A statement may have made tables that hide Quarry's, */
     bool no_push;     /* or changed how texts compare. */
     bool explaining;  /* Of the statement at hand. */
+    atomic_bool interrupted; /* Likewise; any thread sets it. */
 };
 
 const char *sql_session_version(void)
@@ -40,15 +42,18 @@ const char *sql_session_version(void)
 
 void sql_session_interrupt(struct sql_session *s)
 {
+    atomic_store(&s->interrupted, true);
     duckdb_interrupt(s->connection);
 }
 
 /* --- DuckDB -------------------------------------------------------------- */
 
-static int fail(struct err *err, duckdb_error_type type, const char *text)
+/* An interrupted statement fails while it is planned or while it runs, and
+ * DuckDB tells the type of the error only of the latter. */
+static int fail(struct sql_session *s, struct err *err, const char *text)
 {
     const char *shown = text ? text : "DuckDB failed without a message";
-    if (type == DUCKDB_ERROR_INTERRUPT)
+    if (atomic_load(&s->interrupted))
         return err_set(err, ERR_CANCELLED, "the statement was interrupted");
     return err_set(err, ERR_INVALID, "%s", shown);
 }
@@ -58,11 +63,12 @@ static int prepare(struct sql_session *s,
                    duckdb_prepared_statement *out,
                    struct err *err)
 {
-    if (duckdb_prepare(s->connection, sql, out) == DuckDBSuccess)
-        return 0;
-    fail(err, DUCKDB_ERROR_INVALID, duckdb_prepare_error(*out));
-    duckdb_destroy_prepare(out);
-    return ERR_INVALID;
+    int rc = 0;
+    if (duckdb_prepare(s->connection, sql, out) != DuckDBSuccess) {
+        rc = fail(s, err, duckdb_prepare_error(*out));
+        duckdb_destroy_prepare(out);
+    }
+    return rc;
 }
 
 /* Run @sql for its effect. */
@@ -71,8 +77,7 @@ static int execute(struct sql_session *s, const char *sql, struct err *err)
     duckdb_result result;
     int rc = 0;
     if (duckdb_query(s->connection, sql, &result) != DuckDBSuccess)
-        rc = fail(err, duckdb_result_error_type(&result),
-                  duckdb_result_error(&result));
+        rc = fail(s, err, duckdb_result_error(&result));
     duckdb_destroy_result(&result);
     return rc;
 }
@@ -219,46 +224,49 @@ static int pass_chunk(duckdb_data_chunk chunk,
     return rc;
 }
 
-static int
-pass_rows(duckdb_result *result, const struct sql_sink *sink, struct err *err)
+static int pass_rows(struct sql_session *s,
+                     duckdb_result *result,
+                     const struct sql_sink *sink,
+                     struct err *err)
 {
     int rc = begin_sink(result, sink, err);
     while (rc == 0) {
         duckdb_data_chunk chunk = duckdb_fetch_chunk(*result);
         const char *text = chunk ? NULL : duckdb_result_error(result);
         if (!chunk)
-            return text ? fail(err, duckdb_result_error_type(result), text) : 0;
+            return text ? fail(s, err, text) : 0;
         rc = pass_chunk(chunk, sink, err);
         duckdb_destroy_data_chunk(&chunk);
     }
     return rc;
 }
 
-static int run_pending(duckdb_pending_result pending,
+static int run_pending(struct sql_session *s,
+                       duckdb_pending_result pending,
                        const struct sql_sink *sink,
                        struct err *err)
 {
     duckdb_result result;
     int rc;
     if (duckdb_execute_pending(pending, &result) == DuckDBSuccess)
-        rc = pass_rows(&result, sink, err);
+        rc = pass_rows(s, &result, sink, err);
     else
-        rc = fail(err, duckdb_result_error_type(&result),
-                  duckdb_result_error(&result));
+        rc = fail(s, err, duckdb_result_error(&result));
     duckdb_destroy_result(&result);
     return rc;
 }
 
-static int run_prepared(duckdb_prepared_statement statement,
+static int run_prepared(struct sql_session *s,
+                        duckdb_prepared_statement statement,
                         const struct sql_sink *sink,
                         struct err *err)
 {
     duckdb_pending_result pending = NULL;
     int rc;
     if (sql_streaming(statement, &pending) == DuckDBSuccess)
-        rc = run_pending(pending, sink, err);
+        rc = run_pending(s, pending, sink, err);
     else
-        rc = fail(err, DUCKDB_ERROR_INVALID, duckdb_pending_error(pending));
+        rc = fail(s, err, duckdb_pending_error(pending));
     duckdb_destroy_pending(&pending);
     return rc;
 }
@@ -303,7 +311,7 @@ static int run_duckdb(struct sql_session *s,
     if (duckdb_nparams(statement) > 0)
         rc = err_set(err, ERR_INVALID, "a statement here has no parameters");
     else
-        rc = run_prepared(statement, sink, err);
+        rc = run_prepared(s, statement, sink, err);
     duckdb_destroy_prepare(&statement);
     return rc;
 }
@@ -391,6 +399,7 @@ int sql_session_run(struct sql_session *s,
     int rc;
     if (memchr(text.data, '\0', text.len))
         return err_set(err, ERR_INVALID, "a NUL in the statement");
+    atomic_store(&s->interrupted, false);
     sql_statement_open(&st, text);
     s->no_push |= st.collates;
     s->explaining = st.kind == SQL_STATEMENT_EXPLAIN;
