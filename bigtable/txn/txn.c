@@ -323,6 +323,23 @@ static int txn_count(struct quarry_txn *t,
     return rc;
 }
 
+/* The writes of @row so far, for one more of @family (NULL: the row). */
+static int txn_begin_write(struct quarry_txn *t,
+                           struct quarry_table *table,
+                           struct slice row,
+                           const char *family,
+                           struct quarry_mutation **out,
+                           size_t *before,
+                           struct err *err)
+{
+    int rc = txn_use(t, table, family, err);
+    if (rc == 0)
+        rc = txn_writes(t, table, row, out, err);
+    if (rc == 0)
+        *before = (*out)->ops.len;
+    return rc;
+}
+
 int quarry_txn_put(struct quarry_txn *t,
                    struct quarry_table *table,
                    struct slice row,
@@ -333,12 +350,9 @@ int quarry_txn_put(struct quarry_txn *t,
 {
     struct quarry_mutation *m;
     size_t before;
-    int rc = txn_use(t, table, family, err);
-    if (rc == 0)
-        rc = txn_writes(t, table, row, &m, err);
+    int rc = txn_begin_write(t, table, row, family, &m, &before, err);
     if (rc)
         return rc;
-    before = m->ops.len;
     quarry_mutation_set(m, family, qualifier, QUARRY_NOW, value);
     return txn_count(t, m, before, err);
 }
@@ -352,12 +366,9 @@ int quarry_txn_delete(struct quarry_txn *t,
 {
     struct quarry_mutation *m;
     size_t before;
-    int rc = txn_use(t, table, family, err);
-    if (rc == 0)
-        rc = txn_writes(t, table, row, &m, err);
+    int rc = txn_begin_write(t, table, row, family, &m, &before, err);
     if (rc)
         return rc;
-    before = m->ops.len;
     if (family)
         quarry_mutation_delete_cells(m, family, qualifier, 0, 0);
     else
