@@ -1,6 +1,7 @@
-/* Applying and encoding the edits of manifest_state.h. Bytes come from a disk,
- * so each operation is checked against the state; one that fails leaves the
- * state partly changed, and its owner throws it away.
+/* The state of manifest_state.h: applying edits to it, and making the edit that
+ * gives all of it; manifest_edit.c builds single operations. Bytes come from a
+ * disk, so each operation is checked against the state; one that fails leaves
+ * the state partly changed, and its owner throws it away.
  */
 #include "bigtable/store/manifest_state.h"
 
@@ -9,24 +10,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/log/commit_log.h"
-
-enum op {
-    OP_COUNTERS = 1,
-    OP_PUT_TABLE = 2,
-    OP_DROP_TABLE = 3,
-    OP_PUT_TABLET = 4,
-    OP_DROP_TABLET = 5,
-    OP_CHANGE_GROUP = 6,
-    OP_PUT_LOADS = 7,
-    OP_PUT_STAMP = 8,
-    OP_PUT_DONE = 9,
-    OP_PUT_LOG = 10,
-    OP_PUT_SNAPSHOT = 11,
-    OP_DROP_SNAPSHOT = 12,
-    OP_PUT_LOG_FILES = 13,
-    OP_PUT_CHANGES = 14,
-    OP_DROP_CHANGES = 15,
-};
+#include "bigtable/store/manifest_ops.h"
 
 /* Those of files, tables and tablets: the next one does not overflow. */
 #define ID_MAX (UINT64_MAX / 2)
@@ -106,289 +90,7 @@ static void manifest_state_check(const struct manifest_state *s)
     INVARIANT(s->tablet_count == 0 || s->table_count > 0); /* INV-1 */
 }
 
-/* --- building ------------------------------------------------------------ */
-
-void edit_put_counters(struct buf *edit,
-                       uint64_t next_number,
-                       uint64_t next_table,
-                       uint64_t next_tablet,
-                       uint64_t sequence)
-{
-    buf_put_u8(edit, OP_COUNTERS);
-    buf_put_varint(edit, next_number);
-    buf_put_varint(edit, next_table);
-    buf_put_varint(edit, next_tablet);
-    buf_put_varint(edit, sequence);
-}
-
-void edit_put_table(struct buf *edit,
-                    uint64_t id,
-                    const char *name,
-                    const struct schema *schema)
-{
-    struct buf body = BUF_INIT;
-    PRE(name[0] != '\0');
-    buf_put_u8(edit, OP_PUT_TABLE);
-    buf_put_varint(edit, id);
-    buf_put_lslice(edit, slice_str(name));
-    schema_encode(schema, &body);
-    buf_put_lslice(edit, buf_slice(&body));
-    buf_close(&body);
-}
-
-void edit_drop_table(struct buf *edit, uint64_t id)
-{
-    buf_put_u8(edit, OP_DROP_TABLE);
-    buf_put_varint(edit, id);
-}
-
-static void put_file(struct buf *edit, const struct lsm_table *f)
-{
-    buf_put_varint(edit, f->number);
-    buf_put_varint(edit, f->bytes);
-    buf_put_varint(edit, f->entry_count);
-    buf_put_varint(edit, f->sequence_min);
-    buf_put_varint(edit, f->sequence_max);
-    buf_put_varint(edit, f->run);
-    buf_put_lslice(edit, f->first_key);
-    buf_put_lslice(edit, f->last_key);
-}
-
-static void
-put_files(struct buf *edit, const struct lsm_table *files, size_t count)
-{
-    PRE(count == 0 || files);
-    buf_put_varint(edit, count);
-    for (size_t i = 0; i < count; i++)
-        put_file(edit, &files[i]);
-}
-
-void edit_put_groups(struct buf *out,
-                     const struct manifest_group *groups,
-                     size_t group_count)
-{
-    PRE(group_count <= GROUP_COUNT_MAX);
-    buf_put_varint(out, group_count);
-    for (size_t i = 0; i < group_count; i++) {
-        buf_put_varint(out, groups[i].id);
-        buf_put_varint(out, groups[i].flushed_sequence);
-        put_files(out, groups[i].files, groups[i].file_count);
-    }
-}
-
-static void put_tablet_head(struct buf *edit,
-                            uint64_t id,
-                            uint64_t table,
-                            struct slice start,
-                            struct slice end)
-{
-    buf_put_u8(edit, OP_PUT_TABLET);
-    buf_put_varint(edit, id);
-    buf_put_varint(edit, table);
-    buf_put_lslice(edit, start);
-    buf_put_lslice(edit, end);
-}
-
-void edit_put_tablet(struct buf *edit,
-                     uint64_t id,
-                     uint64_t table,
-                     struct slice start,
-                     struct slice end,
-                     const struct manifest_group *groups,
-                     size_t group_count)
-{
-    put_tablet_head(edit, id, table, start, end);
-    edit_put_groups(edit, groups, group_count);
-}
-
-void edit_put_tablet_of(struct buf *edit,
-                        uint64_t id,
-                        uint64_t table,
-                        struct slice start,
-                        struct slice end,
-                        struct slice groups)
-{
-    put_tablet_head(edit, id, table, start, end);
-    if (groups.len)
-        buf_append_slice(edit, groups);
-    else
-        edit_put_groups(edit, NULL, 0);
-}
-
-void edit_put_loads(struct buf *edit,
-                    uint64_t tablet,
-                    const uint64_t *loads,
-                    size_t count)
-{
-    PRE(count <= TABLET_LOADS_MAX);
-    if (count == 0)
-        return;
-    buf_put_u8(edit, OP_PUT_LOADS);
-    buf_put_varint(edit, tablet);
-    buf_put_varint(edit, count);
-    for (size_t i = 0; i < count; i++)
-        buf_put_varint(edit, loads[i]);
-}
-
-void edit_put_stamp(struct buf *edit, uint64_t tablet, int64_t stamped_us)
-{
-    if (stamped_us <= 0)
-        return;
-    buf_put_u8(edit, OP_PUT_STAMP);
-    buf_put_varint(edit, tablet);
-    buf_put_varint(edit, (uint64_t)stamped_us);
-}
-
-void edit_put_done(struct buf *edit,
-                   uint64_t tablet,
-                   struct slice done,
-                   bool fresh)
-{
-    PRE(tablet > 0);
-    if (fresh && done.len == 0)
-        return;
-    buf_put_u8(edit, OP_PUT_DONE);
-    buf_put_varint(edit, tablet);
-    buf_put_lslice(edit, done);
-}
-
-static void put_change_file(struct buf *edit, const struct change_file_info *f)
-{
-    buf_put_varint(edit, f->group);
-    buf_put_varint(edit, f->file.extent.end_sequence);
-    buf_put_zigzag(edit, f->file.extent.first_us);
-    buf_put_zigzag(edit, f->file.extent.last_us);
-    put_file(edit, &f->file.table);
-}
-
-static void put_changes_head(struct buf *edit,
-                             uint64_t tablet,
-                             uint64_t floor,
-                             int64_t floor_us)
-{
-    buf_put_u8(edit, OP_PUT_CHANGES);
-    buf_put_varint(edit, tablet);
-    buf_put_varint(edit, floor);
-    buf_put_zigzag(edit, floor_us);
-}
-
-void edit_put_changes(struct buf *edit,
-                      uint64_t tablet,
-                      const struct changes_edit *change)
-{
-    put_changes_head(edit, tablet, change->floor, change->floor_us);
-    buf_put_varint(edit, change->removed_count);
-    for (size_t i = 0; i < change->removed_count; i++)
-        buf_put_varint(edit, change->removed[i]);
-    buf_put_varint(edit, change->added_count);
-    for (size_t i = 0; i < change->added_count; i++)
-        put_change_file(edit, &change->added[i]);
-}
-
-static bool
-file_overlaps(const struct lsm_table *f, struct slice lower, struct slice upper)
-{
-    return slice_cmp(f->last_key, lower) >= 0 &&
-           (upper.len == 0 || slice_cmp(f->first_key, upper) < 0);
-}
-
-void edit_put_changes_of(struct buf *edit,
-                         uint64_t tablet,
-                         const struct changes_record *r,
-                         struct slice lower,
-                         struct slice upper)
-{
-    size_t count = 0;
-    if (!r->on)
-        return;
-    for (size_t i = 0; i < r->file_count; i++)
-        count += file_overlaps(&r->files[i].file.table, lower, upper);
-    put_changes_head(edit, tablet, r->floor, r->floor_us);
-    buf_put_varint(edit, 0);
-    buf_put_varint(edit, count);
-    for (size_t i = 0; i < r->file_count; i++)
-        if (file_overlaps(&r->files[i].file.table, lower, upper))
-            put_change_file(edit, &r->files[i]);
-}
-
-void edit_put_changes_part(struct buf *out, const struct changes_record *r)
-{
-    if (!r->on)
-        return;
-    buf_put_varint(out, r->floor);
-    buf_put_zigzag(out, r->floor_us);
-    buf_put_varint(out, 0);
-    buf_put_varint(out, r->file_count);
-    for (size_t i = 0; i < r->file_count; i++)
-        put_change_file(out, &r->files[i]);
-}
-
-void edit_put_changes_from(struct buf *edit, uint64_t tablet, struct slice part)
-{
-    if (part.len == 0)
-        return;
-    buf_put_u8(edit, OP_PUT_CHANGES);
-    buf_put_varint(edit, tablet);
-    buf_append_slice(edit, part);
-}
-
-void edit_drop_changes(struct buf *edit, uint64_t tablet)
-{
-    buf_put_u8(edit, OP_DROP_CHANGES);
-    buf_put_varint(edit, tablet);
-}
-
-void edit_drop_tablet(struct buf *edit, uint64_t id)
-{
-    buf_put_u8(edit, OP_DROP_TABLET);
-    buf_put_varint(edit, id);
-}
-
-void edit_change_group(struct buf *edit,
-                       uint64_t tablet,
-                       uint32_t group,
-                       const struct lsm_edit *change)
-{
-    PRE(change->added_count == 0 || change->added);
-    PRE(change->removed_count == 0 || change->removed);
-    buf_put_u8(edit, OP_CHANGE_GROUP);
-    buf_put_varint(edit, tablet);
-    buf_put_varint(edit, group);
-    buf_put_varint(edit, change->flushed_sequence);
-    buf_put_varint(edit, change->removed_count);
-    for (size_t i = 0; i < change->removed_count; i++)
-        buf_put_varint(edit, change->removed[i]);
-    put_files(edit, change->added, change->added_count);
-}
-
-void edit_put_log(struct buf *edit,
-                  const struct log_named_segment *segments,
-                  size_t count,
-                  uint64_t position)
-{
-    PRE(count == 0 || segments);
-    buf_put_u8(edit, OP_PUT_LOG_FILES);
-    buf_put_varint(edit, position);
-    buf_put_varint(edit, count);
-    for (size_t i = 0; i < count; i++) {
-        buf_put_varint(edit, segments[i].number);
-        buf_put_varint(edit, segments[i].bytes);
-    }
-}
-
-void edit_put_snapshot(struct buf *edit, const char *name)
-{
-    PRE(name[0] != '\0');
-    buf_put_u8(edit, OP_PUT_SNAPSHOT);
-    buf_put_lslice(edit, slice_str(name));
-}
-
-void edit_drop_snapshot(struct buf *edit, const char *name)
-{
-    PRE(name[0] != '\0');
-    buf_put_u8(edit, OP_DROP_SNAPSHOT);
-    buf_put_lslice(edit, slice_str(name));
-}
+/* --- encoding ------------------------------------------------------------ */
 
 void manifest_state_encode(const struct manifest_state *s, struct buf *out)
 {
@@ -797,7 +499,7 @@ int manifest_state_apply(struct manifest_state *s,
     struct cursor c = cursor_make(edit);
     int rc = 0;
     while (rc == 0 && !c.bad && c.p < c.end) {
-        enum op op = (enum op)cursor_u8(&c);
+        enum manifest_op op = (enum manifest_op)cursor_u8(&c);
         switch (op) {
         case OP_COUNTERS: apply_counters(s, &c); break;
         case OP_PUT_TABLE: rc = apply_put_table(s, &c, err); break;
@@ -878,7 +580,7 @@ static void skip_changes(struct cursor *c)
 
 /* Skip what follows @op. Calls @fn, unless NULL, for each file it adds. */
 static void skip_op(struct cursor *c,
-                    enum op op,
+                    enum manifest_op op,
                     void (*fn)(void *ctx, uint64_t number),
                     void *ctx)
 {
@@ -928,14 +630,14 @@ void edit_added_files(struct slice edit,
 {
     struct cursor c = cursor_make(edit);
     while (!c.bad && c.p < c.end)
-        skip_op(&c, (enum op)cursor_u8(&c), fn, ctx);
+        skip_op(&c, (enum manifest_op)cursor_u8(&c), fn, ctx);
 }
 
 bool edit_keeps_rows(struct slice edit)
 {
     struct cursor c = cursor_make(edit);
     while (!c.bad && c.p < c.end) {
-        enum op op = (enum op)cursor_u8(&c);
+        enum manifest_op op = (enum manifest_op)cursor_u8(&c);
         if (op != OP_COUNTERS && op != OP_CHANGE_GROUP && op != OP_PUT_STAMP &&
             op != OP_PUT_DONE && op != OP_PUT_LOG && op != OP_PUT_LOG_FILES &&
             op != OP_PUT_SNAPSHOT && op != OP_DROP_SNAPSHOT &&
