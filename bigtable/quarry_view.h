@@ -1,0 +1,155 @@
+/* Materialized views: the results of a Sawzall program over all rows of a
+ * table, kept up to date while the table changes. docs/views.md has the
+ * promise.
+ *
+ *     struct quarry_view_spec spec = {.name = "hits", .table = "logs",
+ *                                     .program = slice_str(text)};
+ *     quarry_view_create(q, &spec, &err)             once
+ *     …
+ *     quarry_view_read(q, "hits", 0, &rows, &err)
+ *     saw_run_print(quarry_view_rows_run(rows), &text)
+ *     quarry_view_rows_close(rows)
+ *
+ * A view is a follower of its table (bigtable/follow/follow.h): a process that
+ * hosts followers maintains it, a `quarry server` for example. Its state is in
+ * a table of its own, ".view.NAME".
+ *
+ * Threads: any; a struct quarry_view_rows is one thread's at a time. Everything
+ * parks a fiber or blocks a thread.
+ *
+ * Errors, beside those of quarry.h:
+ *   ERR_NOTFOUND   there is no such view
+ *   ERR_CONFLICT   it was changed again and again while it was read
+ */
+#ifndef BIGTABLE_QUARRY_VIEW_H
+#define BIGTABLE_QUARRY_VIEW_H
+
+#include "bigtable/quarry.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct quarry_view_rows;
+struct saw_run;
+
+struct quarry_view_spec {
+    const char *name;     /* [a-z0-9_.-]{1,64} */
+    const char *table;    /* Keeps its changes. With @sql: NULL, or the same. */
+    struct slice program; /* Sawzall: r: Row = input; … */
+    /* Instead of @program: SELECT … FROM … GROUP BY …. NULL: none. */
+    const char *sql;
+};
+
+/* Make a view. It is built, and maintained from then on, by a process that
+ * hosts followers. Errors: ERR_EXISTS; ERR_INVALID: the name, or a program that
+ * does not compile or cannot be maintained (the text says why); ERR_NOTFOUND:
+ * the table; ERR_UNSUPPORTED: it keeps no changes, or of the SQL what views do
+ * not do. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_view_create(struct quarry *q,
+                   const struct quarry_view_spec *spec,
+                   struct err *err);
+QUARRY_EXPORT MUST_CHECK int
+quarry_view_drop(struct quarry *q, const char *name, struct err *err);
+
+enum quarry_view_state {
+    QUARRY_VIEW_BUILDING, /* Not all rows are in it yet. */
+    QUARRY_VIEW_READY,
+};
+
+struct quarry_view_info {
+    const char *name;
+    const char *table;
+    const char *program; /* Of a view by SQL: what it was translated to. */
+    const char *sql;     /* "": it is not by SQL. */
+    enum quarry_view_state state;
+    bool paused;
+    bool running;        /* A process maintains it now. */
+    int64_t caught_us;   /* Commits up to this time are in it; 0: unknown. */
+    uint64_t rows;       /* Of the table, that it has a contribution of; */
+    uint64_t failed;     /* the number of these that the program failed on. */
+    const char *failure; /* Why, of the last of these; "". */
+    uint64_t groups;     /* Keys of all tables of the program. */
+    uint64_t builds;     /* Times that it was built. */
+    const char *error;   /* Why nobody can maintain it; "". */
+    void *owner;         /* Of the texts. */
+};
+
+/* One, or all by name. Owned: quarry_view_infos_free(). */
+QUARRY_EXPORT MUST_CHECK int quarry_view_describe(struct quarry *q,
+                                                  const char *name,
+                                                  struct quarry_view_info **out,
+                                                  struct err *err);
+QUARRY_EXPORT MUST_CHECK int quarry_view_list(struct quarry *q,
+                                              struct quarry_view_info **out,
+                                              size_t *count,
+                                              struct err *err);
+/* NULL is allowed. */
+QUARRY_EXPORT void quarry_view_infos_free(struct quarry_view_info *list,
+                                          size_t count);
+
+/* Go through all rows of the table again: after bulk loads and dropped ranges
+ * of rows, which are not told as changes. Reads meanwhile are right but for
+ * these. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_view_refresh(struct quarry *q, const char *name, struct err *err);
+
+/* The results as of one moment, which may be behind the table's. @bytes_max: of
+ * memory, 0: 512 MiB. *@out is owned: quarry_view_rows_close(). ERR_BUSY: the
+ * view is still being built for the first time; ERR_EXHAUSTED: they need more
+ * memory. */
+QUARRY_EXPORT MUST_CHECK int quarry_view_read(struct quarry *q,
+                                              const char *name,
+                                              uint64_t bytes_max,
+                                              struct quarry_view_rows **out,
+                                              struct err *err);
+/* The run of sawzall-lite/sawzall.h whose tables are the results; borrowed. */
+QUARRY_EXPORT struct saw_run *
+quarry_view_rows_run(struct quarry_view_rows *rows);
+
+/* Of a view by SQL, the same as rows of its SELECT, in the order of their keys.
+ */
+struct quarry_view_cell {
+    struct slice text;
+    bool null;
+};
+
+/* Names of the columns, borrowed; their number is returned: 0 of a view that is
+ * not by SQL. */
+QUARRY_EXPORT size_t
+quarry_view_rows_columns(const struct quarry_view_rows *rows,
+                         const char *const **names);
+QUARRY_EXPORT size_t
+quarry_view_rows_count(const struct quarry_view_rows *rows);
+/* Row @index, a cell for each column; borrowed until the next call. */
+QUARRY_EXPORT const struct quarry_view_cell *
+quarry_view_rows_at(struct quarry_view_rows *rows, size_t index);
+
+QUARRY_EXPORT void quarry_view_rows_close(struct quarry_view_rows *rows);
+
+struct quarry_view_check {
+    uint64_t rows;         /* Compared with what the view has of them. */
+    uint64_t wrong_rows;   /* Their contribution is not the program's; */
+    uint64_t pending_rows; /* or was not yet: the view is behind. */
+    uint64_t groups;       /* Compared with the contributions. */
+    uint64_t wrong_groups;
+    char example[256]; /* One that is wrong, or "". */
+};
+
+/* Compare the view with its table: the contribution of each row with what the
+ * program makes of the row, and the groups with the contributions, merged
+ * again. Rows that differ are looked at again for @wait_us, while the view
+ * catches up. Estimates (quantile, top and unique beyond what they keep
+ * exactly) are not compared. ERR_BUSY: it is being built. */
+QUARRY_EXPORT MUST_CHECK int quarry_view_check(struct quarry *q,
+                                               const char *name,
+                                               uint64_t wait_us,
+                                               struct quarry_view_check *out,
+                                               struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BIGTABLE_QUARRY_VIEW_H */
