@@ -1,0 +1,85 @@
+/* GoogleSQL for Bigtable as SQL of DuckDB.
+ *
+ * Tables become calls of quarry() (bigtable/sql), with what the query says
+ * about keys and times as parameters; every name in the result is made up here
+ * (t0, f1, c2), and every value is written as a literal (gsql_literal.h), so
+ * that no text of the query reaches DuckDB as it is. A function that is not in
+ * the table of functions (gsql_functions.h) cannot be called, and no file can
+ * be named.
+ *
+ * Pure but for the catalog.
+ */
+#ifndef BIGTABLE_GOOGLESQL_GSQL_TRANSLATE_H
+#define BIGTABLE_GOOGLESQL_GSQL_TRANSLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/googlesql/gsql_type.h"
+
+struct arena;
+
+/* Bytes of a translated query, at most. */
+#define GSQL_SQL_BYTES_MAX ((size_t)8 << 20)
+/* Logical views in logical views. */
+#define GSQL_VIEWS_MAX 8
+
+/* A name in FROM. Made by the catalog, of the arena it is given. */
+struct gsql_relation {
+    struct slice view;   /* A logical view's query; empty: a table. */
+    struct slice table;  /* The store's name of it, */
+    struct slice source; /* and of the store, quarry()'s `target`; empty: the
+                            session's own. */
+    const struct slice *families;
+    const struct gsql_type *const *types; /* Of their values; NULL: BYTES. */
+    size_t family_count;
+};
+
+/* The tables that a query may name. Find @name. Errors: ERR_NOTFOUND, and any
+ * other, which end the translation. */
+typedef int (*gsql_find_fn)(void *ctx,
+                            struct slice name,
+                            struct arena *arena,
+                            struct gsql_relation *out,
+                            struct err *err);
+
+struct gsql_param {
+    struct slice name;
+    const struct gsql_type *type;
+    struct slice sql; /* Its value as SQL of DuckDB (gsql_literal.h). */
+    /* The bytes of a STRING or BYTES, for bounds of keys. */
+    bool has_bytes;
+    struct slice bytes;
+};
+
+struct gsql_options {
+    gsql_find_fn find;
+    void *ctx;
+    const struct gsql_param *params;
+    size_t param_count;
+};
+
+struct gsql_column {
+    struct slice name; /* Empty: the query gives it none. */
+    const struct gsql_type *type;
+};
+
+struct gsql_result {
+    struct slice sql; /* Ends with a NUL. */
+    const struct gsql_column *columns;
+    size_t column_count;
+};
+
+/* Translate @query. All of @out is of @arena. Errors: ERR_INVALID (what and
+ * where), ERR_NOTFOUND (a table), those of the catalog. */
+MUST_CHECK int gsql_translate(struct slice query,
+                              const struct gsql_options *options,
+                              struct arena *arena,
+                              struct gsql_result *out,
+                              struct err *err);
+
+#endif /* BIGTABLE_GOOGLESQL_GSQL_TRANSLATE_H */
