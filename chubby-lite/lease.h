@@ -1,7 +1,8 @@
 /* A leader's knowledge of the sessions that is not replicated: the end of each
  * lease, news that the session must receive, nodes that it may have cached. It
- * is lost with the leadership; a new leader starts with full leases and with
- * sessions that may have anything cached, until they have answered it.
+ * is lost with the leadership; a new leader starts with leases from when the
+ * cell was last led, of three quarters at least, and with sessions that may
+ * have anything cached, until they have answered it.
  *
  * One loop.
  *

@@ -11,8 +11,10 @@
  *
  * Leases. A keep-alive is answered after a read barrier, so that a leader that
  * was deposed without knowing extends nothing; a client counts its lease from
- * the moment it sent it. A leader gives every session a full lease when it
- * begins, hence no earlier than the client's own reckoning ends.
+ * the moment it sent it. When a leader begins, every session has a full lease
+ * from the time at which an earlier leader can have passed a read barrier last
+ * (replica_quiet_us()), hence it ends no earlier than by the client's own
+ * reckoning.
  *
  * Threads: one loop, that of the fiber that opened it.
  */

@@ -19,6 +19,9 @@
 /* Sessions up to this number are answered at the same instants: one barrier and
  * one wake-up of each machine for all. More of them would make a burst. */
 #define ALIGNED_MAX 64
+/* Clocks that ran apart by a thirty-second, two of them by half of that each,
+ * as the client reckons its own. */
+#define DRIFT_SHARE 32
 /* News in one answer. */
 #define NEWS_ONCE_MAX 256
 
@@ -28,23 +31,36 @@ static void server_session_extend(struct chubby_server *s, struct lease *l)
     l->deadline_ns = world_mono_ns(s->world) + (uint64_t)l->lease_ms * 1000000;
 }
 
-static void server_session_adopt(struct chubby_server *s,
-                                 const struct session *session)
+static struct lease *server_session_adopt(struct chubby_server *s,
+                                          const struct session *session)
 {
     struct lease *l = lease_add(&s->leases, session->id);
 
     l->lease_ms = session->lease_ms;
     l->silent_ns = world_mono_ns(s->world);
     server_session_extend(s, l);
+    return l;
+}
+
+/* An earlier leader answered @l @quiet_ns ago at the latest, as several clocks
+ * say: so much of its lease is over. It keeps three quarters, in which its
+ * client finds this leader. */
+static void server_session_shorten(struct lease *l, uint64_t quiet_ns)
+{
+    uint64_t quarter_ns = (uint64_t)l->lease_ms * 1000000 / 4;
+
+    l->deadline_ns -=
+        MIN_OF(quiet_ns - quiet_ns / DRIFT_SHARE, quarter_ns); /* INV-1 */
 }
 
 void server__begin_leases(struct chubby_server *s)
 {
+    uint64_t quiet_ns = replica_quiet_us(s->replica) * 1000;
     size_t count;
     struct session **all = session_sorted(cell_sessions(s->cell), &count);
 
     while (count > 0)
-        server_session_adopt(s, all[--count]);
+        server_session_shorten(server_session_adopt(s, all[--count]), quiet_ns);
     mem_free(all);
     POST(s->leases.leases.count == cell_sessions(s->cell)->sessions.count);
 }
@@ -60,7 +76,7 @@ void server__start_lease(struct chubby_server *s, uint64_t session)
 
     PRE(x && s->term); /* INV-1 */
     if (!lease_find(&s->leases, session))
-        server_session_adopt(s, x);
+        (void)server_session_adopt(s, x);
 }
 
 /* --- keep-alives --------------------------------------------------------- */

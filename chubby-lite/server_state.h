@@ -107,7 +107,8 @@ CHUBBY_METHODS(RPC_METHOD_HANDLER)
 MUST_CHECK int server__keep_alive(struct chubby_server *s,
                                   struct rpc_call *call,
                                   struct err *err);
-/* This server begins to lead: each session has a full lease. */
+/* This server begins to lead: each session has a lease from when an earlier
+ * leader can have answered it last, and three quarters of one at least. */
 void server__begin_leases(struct chubby_server *s);
 /* It leads no longer. */
 void server__end_leases(struct chubby_server *s);

@@ -298,6 +298,8 @@ void raft__become_follower(struct raft *r, uint64_t term, uint64_t leader)
         r->vote = 0;
         r->meta_dirty = true;
     }
+    if (r->role == RAFT_LEADER)
+        r->led_us = r->now_us;
     r->role = RAFT_FOLLOWER;
     r->rests = false;
     r->leader = leader;

@@ -108,6 +108,8 @@ struct raft_message {
     uint64_t hint_index;
     uint64_t hint_term;
     uint64_t offset;            /* Snapshot: of data. Its reply: wanted next. */
+    uint64_t silence_us;        /* Vote's reply, granted: since this member last
+                                   heard a leader or was one; 0: not told. */
     bool transfer;              /* Vote: the leader asked for it. */
     bool has_entries;           /* Append's reply: it answers entries. */
     bool last;                  /* Snapshot: nothing follows data. */
@@ -299,6 +301,10 @@ uint64_t raft_leader(const struct raft *r);
 /* The silence of others that this member bears now: an election's time, or at
  * rest RAFT_REST_ELECTIONS of them. */
 uint64_t raft_patience_us(const struct raft *r);
+/* PRE: it leads. No earlier leader began a round of barriers after that time
+ * and passed it: each needs an answer of a member that has voted for this
+ * leader, and these had not heard an earlier one since. */
+uint64_t raft_quiet_since_us(const struct raft *r);
 /* The last entry known to be committed; never decreases. */
 uint64_t raft_commit(const struct raft *r);
 /* The last entry of the newest snapshot. */

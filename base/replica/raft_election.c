@@ -40,6 +40,27 @@ static bool may_stand(const struct raft *r)
 
 /* --- candidates ---------------------------------------------------------- */
 
+/* When this member last heard a leader, or was one. */
+static uint64_t last_led_us(const struct raft *r)
+{
+    return MAX_OF(r->heard_us, r->led_us);
+}
+
+/* A vote of a member whose silence was @silence_us when it gave it. */
+static void note_silence(struct raft *r, uint64_t silence_us)
+{
+    uint64_t heard_us = r->now_us - MIN_OF(silence_us, r->now_us);
+
+    r->quiet_since_us = MAX_OF(r->quiet_since_us, heard_us);
+    POST(r->quiet_since_us <= r->now_us);
+}
+
+uint64_t raft_quiet_since_us(const struct raft *r)
+{
+    PRE(r->role == RAFT_LEADER);
+    return r->quiet_since_us;
+}
+
 static void ask_for_votes(struct raft *r, enum raft_message_kind kind)
 {
     uint64_t last = raft_log_last(&r->log);
@@ -72,6 +93,7 @@ static void stand_for_real(struct raft *r)
     r->vote_op = r->meta_op;
     r->grants[0] = r->options.id;
     r->grant_count = 1;
+    r->quiet_since_us = last_led_us(r);
     ask_for_votes(r, RAFT_VOTE);
 }
 
@@ -161,6 +183,8 @@ void raft__on_vote_reply(struct raft *r, const struct raft_message *m)
         m->term != r->term + (pre ? 1 : 0))
         return;
     add_grant(r, m->from);
+    if (!pre)
+        note_silence(r, m->silence_us);
     raft__count_votes(r);
 }
 
@@ -236,10 +260,12 @@ void raft__on_vote(struct raft *r,
         return;
     }
     reply->refusal = RAFT_ACCEPTED;
-    if (m->kind == RAFT_PREVOTE)
+    if (m->kind == RAFT_PREVOTE) {
         reply->term = m->term;
-    else
-        give_vote(r, m);
+        return;
+    }
+    reply->silence_us = r->now_us - last_led_us(r);
+    give_vote(r, m);
 }
 
 /* --- for people ---------------------------------------------------------- */

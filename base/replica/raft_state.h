@@ -89,6 +89,7 @@ struct raft {
     uint64_t leader;
     uint64_t leader_term; /* Of the last leader that was heard. */
     uint64_t heard_us;    /* From the leader. */
+    uint64_t led_us;      /* When it ceased to lead; 0: it has not led. */
     uint64_t election_us; /* When to stand. */
     bool rests; /* A leader: all followers know that it rests. A follower: its
                    leader said so. Else false. */
@@ -97,8 +98,10 @@ struct raft {
     /* Candidates */
     uint64_t grants[RAFT_MEMBERS_MAX];
     size_t grant_count;
-    uint64_t vote_op; /* Own vote counts once this is done. */
-    bool by_transfer; /* This election was asked for by the leader. */
+    uint64_t vote_op;        /* Own vote counts once this is done. */
+    uint64_t quiet_since_us; /* When any of those in grants last heard a leader,
+                                on this member's clock, or later. */
+    bool by_transfer;        /* This election was asked for by the leader. */
     struct raft_ballot ballots[RAFT_MEMBERS_MAX];
     size_t ballot_count;
     uint64_t refused_id;     /* Whom this member refused its vote last; 0: */

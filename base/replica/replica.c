@@ -514,6 +514,17 @@ int replica_health(const struct replica *r, struct err *err)
     return err_copy(err, &r->failure);
 }
 
+uint64_t replica_quiet_us(const struct replica *r)
+{
+    uint64_t now_us = replica__now_us(r);
+    uint64_t since_us;
+
+    if (raft_role(r->raft) != RAFT_LEADER)
+        return 0;
+    since_us = raft_quiet_since_us(r->raft) + r->core.lease_us;
+    return now_us > since_us ? now_us - since_us : 0;
+}
+
 bool replica_is_leader(const struct replica *r)
 {
     return r->announced && raft_role(r->raft) == RAFT_LEADER;

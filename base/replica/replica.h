@@ -256,6 +256,9 @@ MUST_CHECK int replica_health(const struct replica *r, struct err *err);
 
 /* True when this member leads and may serve: see machine.lead. */
 bool replica_is_leader(const struct replica *r);
+/* For how long, µs, no earlier leader can have passed a read barrier that began
+ * meanwhile; 0: not known, or this member does not lead. */
+uint64_t replica_quiet_us(const struct replica *r);
 
 /* The answer of a server to a client that came to a follower: ERR_UNAVAILABLE
  * with the leader's address, which replica_leader_hint() finds.

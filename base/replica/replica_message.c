@@ -9,7 +9,9 @@
 #include "base/core/panic.h"
 #include "base/rpc/codec.h"
 
-#define FIELDS 14
+#define FIELDS 15
+/* Those that members of the first version send. */
+#define FIELDS_MIN 14
 /* An entry takes at least a term, a kind and a length. */
 #define ENTRY_BYTES_MIN 3
 
@@ -41,7 +43,7 @@ void message_encode(uint64_t cell,
     const uint64_t fields[FIELDS] = {
         cell,          m->kind,      m->refusal,    m->from,   m->to,
         m->term,       m->index,     m->index_term, m->commit, m->round,
-        m->hint_index, m->hint_term, m->offset,     flags};
+        m->hint_index, m->hint_term, m->offset,     flags,     m->silence_us};
     PRE(m->from != 0 && m->to != 0);
     PRE(m->kind == RAFT_APPEND || m->entry_count == 0);
     codec_put_array(body, FIELDS);
@@ -104,7 +106,7 @@ int message_decode(struct slice body,
         else
             codec_skip(&c);
     }
-    if (!codec_done(&c) || count < FIELDS || f[1] < RAFT_PREVOTE ||
+    if (!codec_done(&c) || count < FIELDS_MIN || f[1] < RAFT_PREVOTE ||
         f[1] > RAFT_TIMEOUT_NOW_REPLY || f[2] > RAFT_NEED_SNAPSHOT || f[3] == 0)
         return err_set(err, ERR_CORRUPT, "replica message: malformed");
     *cell = f[0];
@@ -124,6 +126,7 @@ int message_decode(struct slice body,
     out->has_entries = (f[13] & FLAG_HAS_ENTRIES) != 0;
     out->last = (f[13] & FLAG_LAST) != 0;
     out->rests = (f[13] & FLAG_RESTS) != 0;
+    out->silence_us = f[14];
     if (out->kind == RAFT_APPEND)
         return get_entries(attachment, out, err);
     if (out->kind == RAFT_SNAPSHOT)

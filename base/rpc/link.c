@@ -196,7 +196,7 @@ static void link_lose(struct link *l, const char *why)
     struct hash_slot *s;
     err_set(&l->lost, ERR_UNAVAILABLE, "connection to %s lost: %s",
             stream_peer(l->stream), why);
-    l->options.lost(l->options.ctx, &l->lost);
+    l->options.lost(l->options.ctx, l->silent_us >= l->options.dead_us);
     frame_writer_abandon(&l->writer);
     while ((s = hash_map_next(&l->calls, &at))) {
         struct link_call *k = s->value.pointer;

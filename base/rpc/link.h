@@ -40,8 +40,9 @@ struct link_options {
     uint64_t dead_us;
     uint64_t idle_us; /* Without calls for this time, it is closed. */
     unsigned version; /* Of the protocol, as agreed upon. */
-    /* The link is lost (its reason in @why) and takes no more calls. */
-    void (*lost)(void *ctx, const struct err *why);
+    /* The link is lost and takes no more calls. @silent: the peer had not
+     * been heard for dead_us. */
+    void (*lost)(void *ctx, bool silent);
     /* It was freed. */
     void (*gone)(void *ctx, uint64_t bytes_in, uint64_t bytes_out);
     void *ctx;

@@ -35,9 +35,10 @@ struct rpc_channel_options {
     uint64_t connect_wait_us;    /* A call that waited this long for a
                                     connection fails with ERR_UNAVAILABLE:
                                     nothing was done. The attempt continues,
-                                    for later calls. For callers that have
-                                    another server; 0: until the attempt
-                                    ends. */
+                                    for later calls. Shorter (50 ms) for a
+                                    server that was silent when it was last
+                                    tried. For callers that have another
+                                    server; 0: until the attempt ends. */
     uint64_t ping_us;            /* About how long silence
                                     lasts before a ping; default 0.83 s. */
     uint64_t dead_us;            /* Silence after which the connection is

@@ -28,8 +28,11 @@
 #define CONNECT_TIMEOUT_US_DEFAULT UINT64_C(5000000)
 /* Two pings fit into the silence of a dead one, and a keep-alive that is
  * answered each 0.75 s needs none. */
-#define PING_US_DEFAULT        UINT64_C(833333)
-#define PATIENCE_MIN_US        UINT64_C(500000)
+#define PING_US_DEFAULT UINT64_C(833333)
+#define PATIENCE_MIN_US UINT64_C(500000)
+/* Longest wait of a call for a server that did not answer when it was last
+ * tried; a running one answers within milliseconds. */
+#define DOUBT_WAIT_US          UINT64_C(50000)
 #define DEAD_US_DEFAULT        UINT64_C(2500000)
 #define BACKOFF_MIN_US_DEFAULT UINT64_C(20000)
 #define BACKOFF_MAX_US_DEFAULT UINT64_C(2000000)
@@ -64,6 +67,7 @@ struct rpc_channel {
     struct hopeful *hopefuls; /* Callers that wait for it. */
     struct err failure;       /* Why the last try to connect failed. */
     unsigned failure_count;   /* In a row. */
+    bool is_doubtful;         /* It was silent, and not heard since. */
     uint64_t retry_ns;        /* Calls fail at once until then. */
     bool told_unshared;       /* It was logged that no memory is shared. */
     uint64_t last_call_id;
@@ -85,11 +89,11 @@ static void wake_closer(struct rpc_channel *c)
 
 /* --- connecting ---------------------------------------------------------- */
 
-static void on_lost(void *ctx, const struct err *why)
+static void on_lost(void *ctx, bool silent)
 {
     struct rpc_channel *c = ctx;
-    (void)why;
     c->link = NULL;
+    c->is_doubtful = silent;
     metric_add(c->counters.lost, 1);
 }
 
@@ -163,6 +167,7 @@ static void back_off(struct rpc_channel *c, int rc, const struct err *err)
     us = MIN_OF(us, c->options.backoff_max_us);
     us = us / 2 + world_random(world_of(c)) % (us + 1);
     c->failure_count++;
+    c->is_doubtful = c->is_doubtful || rc == ERR_DEADLINE;
     c->retry_ns = world_mono_ns(world_of(c)) + us * 1000;
     /* Callers get an error that says that nothing was done. */
     err_copy(&c->failure, err);
@@ -189,6 +194,7 @@ static void client_keep_stream(struct rpc_channel *c,
     c->link = link_start(s, sharing->ring, &o);
     c->failure.code = 0;
     c->failure_count = 0;
+    c->is_doubtful = false;
     c->retry_ns = 0;
     metric_add(c->counters.connects, 1);
 }
@@ -218,11 +224,23 @@ static void start_connecting(struct rpc_channel *c)
     fiber_detach(c->connecting);
 }
 
-/* Park until the connection is up, or the attempt has lasted as long as a
- * call may wait for it. */
-static int park_for_connection(const struct rpc_channel *c, struct err *err)
+/* Until when a call that came at @since_ns waits for the attempt. */
+static uint64_t wait_until_ns(const struct rpc_channel *c, uint64_t since_ns)
 {
     uint64_t until = c->connecting_ns + c->options.connect_wait_us * 1000;
+
+    if (c->is_doubtful)
+        return MIN_OF(until, since_ns + DOUBT_WAIT_US * 1000);
+    return until;
+}
+
+/* Park until the connection is up, or the call that came at @since_ns has
+ * waited as long as it may. */
+static int park_for_connection(const struct rpc_channel *c,
+                               uint64_t since_ns,
+                               struct err *err)
+{
+    uint64_t until = wait_until_ns(c, since_ns);
     uint64_t deadline = fiber_deadline();
     if (c->options.connect_wait_us == 0 || (deadline && deadline <= until))
         return fiber_park_checked(err);
@@ -236,12 +254,13 @@ static int park_for_connection(const struct rpc_channel *c, struct err *err)
 static int await_connecting(struct rpc_channel *c, struct err *err)
 {
     struct hopeful self = {.fiber = fiber_self(), .next = c->hopefuls};
+    uint64_t since_ns = world_mono_ns(world_of(c));
     int rc = 0;
     if (self.next)
         self.next->prev = &self;
     c->hopefuls = &self;
     while (rc == 0 && c->connecting)
-        rc = park_for_connection(c, err);
+        rc = park_for_connection(c, since_ns, err);
     if (self.prev)
         self.prev->next = self.next;
     else

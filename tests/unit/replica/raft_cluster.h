@@ -21,6 +21,7 @@ enum {
     NODES_MAX = 5,
     WIRE_MAX = 4096,
     COMMITS_MAX = 1 << 16,
+    TERMS_MAX = 4096,
     CHUNK = 24, /* Bytes of a snapshot's chunk. */
     ELECTION_US = 60000,
     HEARTBEAT_US = 15000
@@ -57,6 +58,7 @@ struct node {
     uint64_t barrier; /* 0: none. */
     uint64_t barrier_term;
     uint64_t barrier_floor; /* Committed anywhere when it began. */
+    uint64_t barrier_us;    /* When. */
 };
 
 struct packet {
@@ -92,9 +94,10 @@ struct cluster {
     uint64_t lease_us;
     uint64_t rest_us;
     uint64_t sent;     /* Messages. */
+    bool clocks_stray; /* Times of members cannot be compared. */
     bool disks_forget; /* Entries that they confirmed. */
     /* The cell's promises. */
-    uint64_t leader_of[4096];                /* By term. */
+    uint64_t leader_of[TERMS_MAX];           /* By term. */
     uint64_t committed_term[COMMITS_MAX];    /* By index; 0: not committed. */
     uint64_t committed_in[COMMITS_MAX];      /* The term of who did it. */
     uint64_t committed_content[COMMITS_MAX]; /* A hash. */
@@ -102,6 +105,10 @@ struct cluster {
     struct hash_map seen; /* (index, term) to hash of content and prefix. */
     uint64_t next_command;
     uint64_t barriers_passed;
+    uint64_t barrier_began[TERMS_MAX]; /* The last that passed; by term. */
+    uint64_t quiet_since[TERMS_MAX];   /* As its leader says; 0: no leader. */
+    uint64_t terms;                    /* Those up to here had leaders. */
+    uint64_t quiet_us;                 /* Told by all of them. */
     uint64_t elections;
     const char *broken; /* The first promise that was. */
 };
@@ -125,6 +132,26 @@ static uint64_t content_of(const struct raft_entry *e)
     return hash64(e->bytes->data, e->bytes->len, (uint64_t)e->kind);
 }
 
+/* A time by the clock of @n, in the true one. */
+static uint64_t true_us(const struct node *n, uint64_t us)
+{
+    return us / n->rate * 100;
+}
+
+/* No leader before that of @term has passed a barrier that began after that
+ * one says. Clocks that differ make its reckoning wrong by as much, and a lease
+ * lets barriers pass for so much longer. */
+static void check_quiet(struct cluster *c, uint64_t term)
+{
+    uint64_t since = c->quiet_since[term];
+    uint64_t apart = 200 + (c->lease_us ? (c->now_us - since) / 10 : 0);
+    if (!since || c->clocks_stray)
+        return;
+    for (uint64_t t = 0; t < term; t++)
+        if (c->barrier_began[t] > since + apart + c->lease_us * 11 / 10)
+            break_promise(c, "a barrier passed in what a leader calls quiet");
+}
+
 /* Election safety, and leader completeness as it takes over. */
 static void check_leader(struct cluster *c, struct node *n)
 {
@@ -141,10 +168,17 @@ static void check_leader(struct cluster *c, struct node *n)
                 break_promise(c, "leader completeness");
     }
     if (leads) {
-        ck_assert_uint_lt(term, 4096);
+        ck_assert_uint_lt(term, TERMS_MAX);
         if (c->leader_of[term] && c->leader_of[term] != n->id)
             break_promise(c, "election safety");
         c->leader_of[term] = n->id;
+        if (!n->was_leader) {
+            c->terms = MAX_OF(c->terms, term);
+            c->quiet_since[term] =
+                MAX_OF(true_us(n, raft_quiet_since_us(n->raft)), 1);
+            c->quiet_us += c->now_us - c->quiet_since[term];
+            check_quiet(c, term);
+        }
     }
     n->was_leader = leads;
 }
@@ -212,6 +246,10 @@ static void check_barrier(struct cluster *c, struct node *n)
         break_promise(c, "a barrier let a stale read pass");
     n->barrier = 0;
     c->barriers_passed++;
+    c->barrier_began[n->barrier_term] =
+        MAX_OF(c->barrier_began[n->barrier_term], n->barrier_us);
+    for (uint64_t t = n->barrier_term + 1; t <= c->terms; t++)
+        check_quiet(c, t);
 }
 
 /* --- disks --------------------------------------------------------------- */
@@ -590,6 +628,7 @@ static void lead_some(struct cluster *c, struct node *n)
         propose(c, n, 1 + rand_below(&c->rand, 4));
     if (!c->weather.no_reads && rand_one_in(&c->rand, 5) && !n->barrier) {
         n->barrier_floor = c->max_commit;
+        n->barrier_us = c->now_us;
         n->barrier_term = raft_term(n->raft);
         n->barrier = raft_barrier(n->raft, clock_of(c, n));
         pump(c, n);

@@ -254,6 +254,39 @@ START_TEST(test_connect_wait)
 
 END_TEST
 
+static void doubts(void *arg)
+{
+    const struct rpc_channel_options o = {.connect_wait_us = SECOND / 2};
+    struct err err = ERR_INIT;
+    struct rpc_channel *c = rpc_channel_new("server:1", &o);
+    uint64_t from;
+    (void)arg;
+    boot();
+    ck_assert_int_eq(ask(c, SECOND, &err), 0);
+    sim_pause(server_machine);
+    world_sleep_us(here(), 5 * SECOND);
+    ck_assert(!rpc_channel_is_up(c));
+    for (int i = 0; i < 20; i++) {
+        from = now_us();
+        ck_assert_int_eq(ask(c, 30 * SECOND, &err), ERR_UNAVAILABLE);
+        ck_assert_uint_le(now_us() - from, SECOND / 20 + SECOND / 100);
+        world_sleep_us(here(), SECOND / 4);
+    }
+    sim_resume(server_machine);
+    world_sleep_us(here(), 3 * SECOND);
+    ck_assert_int_eq(ask(c, SECOND, &err), 0);
+    rpc_channel_free(c);
+}
+
+/* A server that went silent, or did not answer the last try to connect, is not
+ * waited for as one that nobody has tried: the caller can ask another. */
+START_TEST(test_silent_server_is_waited_for_briefly)
+{
+    everywhere(doubts);
+}
+
+END_TEST
+
 static int waiting_rc;
 static uint64_t waiting_us;
 
@@ -559,6 +592,7 @@ END_TEST
 TEST_MAIN("channel",
           test_reconnects,
           test_connect_wait,
+          test_silent_server_is_waited_for_briefly,
           test_silence,
           test_dead_client,
           test_outcomes_under_faults,
