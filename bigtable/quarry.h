@@ -226,6 +226,9 @@ QUARRY_EXPORT MUST_CHECK int quarry_timestamps(struct quarry *q,
 /* Is it a directory, whose log is one: what was written before something that
  * is synced is synced with it? */
 QUARRY_EXPORT bool quarry_is_directory(const struct quarry *q);
+/* The caller's name, as the cluster's servers see it; "" of a directory.
+ * Borrowed. */
+QUARRY_EXPORT const char *quarry_principal(const struct quarry *q);
 /* The world whose clock calls of @q use; borrowed. */
 QUARRY_EXPORT struct world *quarry_world(struct quarry *q);
 
@@ -259,7 +262,9 @@ struct quarry_family_spec {
     const char *name;
     /* versions=N, ttl=7d, group=NAME, gc=RULE, comma-separated or "". With both
      * versions and ttl, a cell goes when either says so (a union); gc takes
-     * the full language of rules: see docs. */
+     * the full language of rules: see docs.
+     * aggregate=sum|min|max|hll|hll-bytes: its cells are added to, and not set
+     * (docs/aggregates.md). */
     const char *options;
 };
 
@@ -298,11 +303,17 @@ quarry_table_alter(struct quarry *q,
                    size_t change_count,
                    struct err *err);
 
-/* Names, sorted; owned: quarry_names_free(). */
+/* Names, sorted, without those of system tables, which begin with '.'; owned:
+ * quarry_names_free(). */
 QUARRY_EXPORT MUST_CHECK int quarry_table_list(struct quarry *q,
                                                char ***names,
                                                size_t *count,
                                                struct err *err);
+/* The same, with those of system tables. */
+QUARRY_EXPORT MUST_CHECK int quarry_table_list_all(struct quarry *q,
+                                                   char ***names,
+                                                   size_t *count,
+                                                   struct err *err);
 QUARRY_EXPORT void quarry_names_free(char **names, size_t count);
 
 /* Owned: quarry_table_close(). ERR_NOTFOUND. */
@@ -322,6 +333,7 @@ struct quarry_family_info {
     const char *name; /* Borrowed from the info. */
     const char *group;
     const char *gc;        /* The rule as text: "versions=3", "" for none. */
+    const char *aggregate; /* "sum"; "" for none. */
     uint64_t stored_bytes; /* Its part of the SSTables, about. */
     uint64_t memory_bytes; /* Of memtables, and of files kept in memory. */
 };
@@ -493,6 +505,26 @@ QUARRY_EXPORT void quarry_mutation_set(struct quarry_mutation *m,
                                        struct slice qualifier,
                                        int64_t timestamp_us,
                                        struct slice value);
+/* Add to a cell of a family with an aggregate, which is 0, or empty, before:
+ * an integer, or, if its aggregate is hll-bytes, bytes. In its order among the
+ * other changes; made once, also when it is sent again after an error. */
+QUARRY_EXPORT void quarry_mutation_add(struct quarry_mutation *m,
+                                       const char *family,
+                                       struct slice qualifier,
+                                       int64_t timestamp_us,
+                                       int64_t input);
+QUARRY_EXPORT void quarry_mutation_add_bytes(struct quarry_mutation *m,
+                                             const char *family,
+                                             struct slice qualifier,
+                                             int64_t timestamp_us,
+                                             struct slice input);
+/* Merge a state into one: what a read gave as the value of a cell of such a
+ * family, 8 bytes of an integer, big-endian, or a sketch. */
+QUARRY_EXPORT void quarry_mutation_merge(struct quarry_mutation *m,
+                                         const char *family,
+                                         struct slice qualifier,
+                                         int64_t timestamp_us,
+                                         struct slice state);
 /* Cells of the column with timestamps in [min, max); both 0: all of them. */
 QUARRY_EXPORT void quarry_mutation_delete_cells(struct quarry_mutation *m,
                                                 const char *family,

@@ -1,11 +1,6 @@
 /* Cells out of the files that `quarry export` writes, in any of its formats
- * (told by the first line), and of TSV that others wrote:
- *
- *     TSV   ROW, FAMILY:QUALIFIER, TIME, VALUE, escaped, with tabs between them
- *     JSON  {"row": …, "cells": [{"family": …, "qualifier": …, "timestamp_us":
- *           …, "value": …}, …]}, strings that are not UTF-8 as …_base64
- *     CSV   behind the line "row,family,qualifier,timestamp_us,value", fields
- *           that are not UTF-8 as "base64:…"
+ * (told by the first line), and of TSV that others wrote: cell_parser.h says
+ * what they look like.
  *
  * Threads: one.
  */
@@ -18,32 +13,13 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
-#include "bigtable/client/bulk_load.h"
 #include "cli/line_reader.h"
-
-#define CELL_FIELDS       5
-#define CELL_FAMILY_BYTES 128
-
-/* The first line of CSV. */
-#define CELL_CSV_HEADER "row,family,qualifier,timestamp_us,value"
-
-enum cell_form {
-    CELLS_UNKNOWN,
-    CELLS_TSV,
-    CELLS_JSON,
-    CELLS_CSV
-};
-
-struct json_t;
+#include "mapreduce/ingest/cell_parser.h"
 
 struct cell_file {
     struct line_reader lines;
-    enum cell_form form;
-    struct buf fields[CELL_FIELDS]; /* Of the cell handed out. */
-    struct buf record;              /* A record of CSV over several lines. */
-    char family[CELL_FAMILY_BYTES];
-    struct json_t *object; /* The row at hand; owned. */
-    size_t next_cell;      /* Of its cells. */
+    struct cell_parser parser;
+    struct buf record; /* A record of CSV over several lines. */
 };
 
 /* @path "-" is standard input; borrowed. On success cell_file_close(). */

@@ -253,7 +253,7 @@ static int write_conf(const struct cluster *c,
                "log = \"%s/%s/log\"\n"
                "pid-file = \"%s/%s/pid\"\n",
                n->name, real, n->name, n->address, n->console, buf_cstr(&cell),
-               in_cell ? "lock,namenode,chunk,tablet,master,jobs,worker"
+               in_cell ? "lock,namenode,chunk,tablet,master,jobs,worker,follow"
                        : "chunk,tablet,worker",
                index + 1, real, real, n->name, real, n->name);
     free(real);

@@ -430,6 +430,89 @@ out_column:
     return rc;
 }
 
+/* --- aggregates ---------------------------------------------------------- */
+
+static const struct option add_options[] = {
+    {"time", 0, "TIME", "of the cell that is added to; 0 if not given"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Are the inputs of @family of @t bytes? */
+static int takes_bytes(struct cli *cli,
+                       struct quarry_table *t,
+                       const char *family,
+                       bool *bytes,
+                       struct err *err)
+{
+    struct quarry_table_info *info;
+    int rc =
+        quarry_table_describe(cli->store, quarry_table_name(t), &info, err);
+    if (rc)
+        return rc;
+    *bytes = false;
+    for (size_t i = 0; i < info->family_count; i++)
+        if (strcmp(info->families[i].name, family) == 0)
+            *bytes = strcmp(info->families[i].aggregate, "hll-bytes") == 0;
+    quarry_table_info_free(info);
+    return 0;
+}
+
+/* The operand that the words say, as a change of @m. */
+static int build_add(const struct args *args,
+                     const struct column *c,
+                     int64_t time,
+                     bool bytes,
+                     struct quarry_mutation *m,
+                     struct err *err)
+{
+    struct buf input = BUF_INIT;
+    int64_t amount;
+    int rc;
+    if (!bytes) {
+        rc = parse_amount(args, &amount, err);
+        if (!rc)
+            quarry_mutation_add(m, c->family, buf_slice(&c->qualifier), time,
+                                amount);
+        return rc;
+    }
+    if (args->word_count < 4)
+        return usage_error(args, err, "no input: family %s takes bytes",
+                           c->family);
+    argument_unescape(&input, slice_str(args->words[3]));
+    quarry_mutation_add_bytes(m, c->family, buf_slice(&c->qualifier), time,
+                              buf_slice(&input));
+    buf_close(&input);
+    return 0;
+}
+
+static int run_add(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry_mutation *m;
+    struct quarry_table *t;
+    struct column c;
+    int64_t time;
+    bool bytes;
+    int rc = cell_time(cli, args, &time, err);
+    if (!rc)
+        rc = column_parse(slice_str(args->words[2]), &c, err);
+    if (rc)
+        return usage_error(args, err, "%s", err ? err->text : "");
+    rc = cli_table(cli, args->words[0], CLI_EXISTING, &t, err);
+    if (rc)
+        goto out_column;
+    m = mutation_of(args->words[1]);
+    rc = takes_bytes(cli, t, c.family, &bytes, err);
+    if (!rc)
+        rc = build_add(args, &c, time == QUARRY_NOW ? 0 : time, bytes, m, err);
+    if (!rc)
+        rc = quarry_apply(t, m, NULL, err);
+    quarry_mutation_free(m);
+    quarry_table_close(t);
+out_column:
+    column_close(&c);
+    return rc;
+}
+
 static const struct option check_options[] = {
     {"if", 0, "COLUMN[=VALUE]",
      "the column exists, or its newest value is VALUE"},
@@ -558,6 +641,20 @@ const struct command cell_commands[] = {
      .words_min = 3,
      .words_max = 4,
      .run = run_incr},
+    {.name = "add",
+     .arguments = "TABLE ROW COLUMN [INPUT]",
+     .summary = "Add to a cell of a family with an aggregate",
+     .details =
+         "INPUT is a whole number (1 if not given), or, if the aggregate is\n"
+         "hll-bytes, any bytes. Such cells are read as their state: the sum, "
+         "the least,\nthe greatest as 8 bytes, big-endian, or a sketch of the "
+         "inputs.",
+     .examples = "quarry table create stats --family hits,aggregate=sum\n"
+                 "quarry add stats com.cnn.www hits:today 5",
+     .words_min = 3,
+     .words_max = 4,
+     .options = {add_options},
+     .run = run_add},
     {.name = "check-and-put",
      .arguments = "TABLE ROW (--if|--if-not) COLUMN[=VALUE] COLUMN=VALUE…",
      .summary = "Write cells if a condition on the row holds",

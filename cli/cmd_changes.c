@@ -36,8 +36,16 @@ static const char *kind_name(enum quarry_change_kind kind)
     case QUARRY_CHANGE_DELETE_CELLS: return "delete-cells";
     case QUARRY_CHANGE_DELETE_FAMILY: return "delete-family";
     case QUARRY_CHANGE_DELETE_ROW: return "delete-row";
+    case QUARRY_CHANGE_ADD: return "add";
+    case QUARRY_CHANGE_MERGE: return "merge";
     }
     return "unknown";
+}
+
+static bool has_value(enum quarry_change_kind kind)
+{
+    return kind == QUARRY_CHANGE_SET || kind == QUARRY_CHANGE_ADD ||
+           kind == QUARRY_CHANGE_MERGE;
 }
 
 static void put_entry(struct buf *out, const struct quarry_change_entry *e)
@@ -47,11 +55,11 @@ static void put_entry(struct buf *out, const struct quarry_change_entry *e)
         buf_append_str(out, ", ");
         json_put_bytes(out, "family", e->family);
     }
-    if (e->kind == QUARRY_CHANGE_SET || e->kind == QUARRY_CHANGE_DELETE_CELLS) {
+    if (has_value(e->kind) || e->kind == QUARRY_CHANGE_DELETE_CELLS) {
         buf_append_str(out, ", ");
         json_put_bytes(out, "qualifier", e->qualifier);
     }
-    if (e->kind == QUARRY_CHANGE_SET) {
+    if (has_value(e->kind)) {
         buf_printf(out, ", \"timestamp\": %lld, ", (long long)e->timestamp_us);
         json_put_bytes(out, "value", e->value);
     } else if (e->kind == QUARRY_CHANGE_DELETE_CELLS &&
@@ -67,8 +75,15 @@ static void print_change(const struct quarry_change *c, struct buf *line)
     buf_clear(line);
     buf_append_byte(line, '{');
     json_put_bytes(line, "row", c->row);
-    buf_printf(line, ", \"commit\": %lld, \"sequence\": %llu, \"entries\": [",
+    buf_printf(line, ", \"commit\": %lld, \"sequence\": %llu",
                (long long)c->commit_us, (unsigned long long)c->sequence);
+    if (c->origin.site)
+        buf_printf(line,
+                   ", \"origin\": {\"site\": \"%016llx\", \"commit\": %lld, "
+                   "\"sequence\": %llu}",
+                   (unsigned long long)c->origin.site, (long long)c->origin.us,
+                   (unsigned long long)c->origin.sequence);
+    buf_append_str(line, ", \"entries\": [");
     for (size_t i = 0; i < c->entry_count; i++) {
         if (i)
             buf_append_str(line, ", ");

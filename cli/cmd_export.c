@@ -1,25 +1,39 @@
-/* quarry export: rows of a table into a file: JSON lines, CSV and TSV, which
- * `quarry load` reads back, or a web archive, which `quarry import warc` does.
+/* quarry export: rows of a table into files of lines or records
+ * (export_parts.h), or a web archive. `quarry import` reads them back.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/core/buf.h"
+#include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/export_parts.h"
+#include "cli/export_target.h"
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
-#include "cli/row_printer.h"
 #include "cli/scan_args.h"
+#include "cli/sql_parquet.h"
 #include "mapreduce/ingest/export.h"
+#include "mapreduce/ingest/table_schema.h"
 
 static const struct option export_options[] = {
     {"output", 'o', "FILE", "instead of standard output"},
+    {"compress", 0, "PACKING",
+     "pack lines: gz, zst, lz4, bz2, xz or none; without it, as\n"
+     "the name of FILE says"},
+    {"split", 0, "N",
+     "write N files at the same time, each with a range of the\n"
+     "rows: FILE-00000-of-0000N…"},
+    {"with-schema", 0, NULL,
+     "write the table's families and groups beside FILE, as\n"
+     "FILE.schema: an import makes the table as it was"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -29,67 +43,6 @@ static int check_interrupt(uint64_t rows, struct err *err)
         return ERR_OK;
     return err_set(err, ERR_CANCELLED, "export: interrupted after %llu rows",
                    (unsigned long long)rows);
-}
-
-/* --- JSON, CSV and TSV --------------------------------------------------- */
-
-enum export_form {
-    EXPORT_JSON,
-    EXPORT_CSV,
-    EXPORT_TSV,
-    EXPORT_WARC
-};
-
-static int export_rows(struct cli *cli,
-                       struct quarry_table *t,
-                       const struct quarry_read_options *opts,
-                       struct row_printer *p,
-                       struct err *err)
-{
-    struct quarry_scanner *scanner;
-    const struct quarry_row *row;
-    struct progress progress;
-    int rc = quarry_scan(t, opts, &scanner, err);
-    if (rc)
-        return rc;
-    progress_start(&progress, cli, "export");
-    while (!(rc = quarry_scanner_next(scanner, &row, err)) && row) {
-        row_printer_row(p, row);
-        if (ferror(p->out)) {
-            rc = err_set_errno(err, errno, "export");
-            break;
-        }
-        rc = check_interrupt(p->row_count, err);
-        if (rc)
-            break;
-        progress_bytes(&progress, p->byte_count, 0, NULL);
-    }
-    progress_end(&progress);
-    quarry_scanner_close(scanner);
-    return rc;
-}
-
-/* A table is not for people's eyes here: rows as JSON unless asked. */
-static int export_lines(struct cli *cli,
-                        struct quarry_table *t,
-                        const struct quarry_read_options *opts,
-                        enum export_form form,
-                        struct output_file *to,
-                        struct err *err)
-{
-    struct row_printer p;
-    int rc;
-    row_printer_init(&p, form == EXPORT_JSON ? FORMAT_JSON : FORMAT_CSV,
-                     opts->keys_only, 0);
-    p.tsv = form == EXPORT_TSV;
-    p.out = to->out;
-    rc = export_rows(cli, t, opts, &p, err);
-    row_printer_close(&p);
-    rc = output_file_close(to, rc, err);
-    if (!rc && to->path)
-        cli_remark(cli, "%llu rows in %s", (unsigned long long)p.row_count,
-                   to->path);
-    return rc;
 }
 
 /* --- WARC ---------------------------------------------------------------- */
@@ -156,140 +109,167 @@ static int export_archive(struct cli *cli,
     return rc;
 }
 
-/* --- the command --------------------------------------------------------- */
+/* --- the schema ---------------------------------------------------------- */
 
-static bool has_suffix(const char *path, const char *suffix)
+/* The schema of @table as text, appended to @out. */
+static int describe_schema(struct cli *cli,
+                           const char *table,
+                           struct buf *out,
+                           struct err *err)
 {
-    return slice_ends_with(slice_str(path), slice_str(suffix));
-}
-
-/* The format that the name of the file asks for. */
-static int form_of_name(const struct args *args,
-                        const char *path,
-                        enum export_form *out,
-                        struct err *err)
-{
-    static const struct {
-        const char *suffix;
-        enum export_form form;
-    } known[] = {{".csv", EXPORT_CSV},      {".tsv", EXPORT_TSV},
-                 {".jsonl", EXPORT_JSON},   {".json", EXPORT_JSON},
-                 {".ndjson", EXPORT_JSON},  {".warc", EXPORT_WARC},
-                 {".warc.gz", EXPORT_WARC}, {".warc.zst", EXPORT_WARC}};
-
-    static const char *const foreign[] = {".parquet", ".gz",  ".zst", ".bz2",
-                                          ".xz",      ".zip", ".orc", ".avro"};
-    *out = EXPORT_JSON;
-    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        if (has_suffix(path, known[i].suffix)) {
-            *out = known[i].form;
-            return ERR_OK;
-        }
-    }
-    for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
-        if (has_suffix(path, foreign[i]))
-            return usage_error(args, err,
-                               "%s: files of this kind are not written; "
-                               "name a .jsonl, .csv, .tsv or .warc.gz, or a "
-                               "--format",
-                               path);
+    struct quarry_table_info *info;
+    struct quarry *q;
+    int rc = cli_store(cli, CLI_READ, &q, err);
+    if (!rc)
+        rc = quarry_table_describe(q, table, &info, err);
+    if (rc)
+        return rc;
+    table_schema_put(out, info);
+    quarry_table_info_free(info);
     return ERR_OK;
 }
 
-static int form_of_option(const struct args *args,
-                          const char *format,
-                          enum export_form *out,
-                          struct err *err)
+/* @schema beside @path. */
+static int write_schema(struct slice schema, const char *path, struct err *err)
 {
-    static const char *const names[] = {"json", "csv", "tsv", "warc"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(format, names[i]) == 0) {
-            *out = (enum export_form)i;
-            return ERR_OK;
-        }
+    struct output_file to;
+    struct buf name = BUF_INIT;
+    int rc;
+    PRE(path);
+    buf_printf(&name, "%s%s", path, TABLE_SCHEMA_SUFFIX);
+    rc = output_file_open(&to, buf_cstr(&name), err);
+    if (!rc) {
+        if (fwrite(schema.data, 1, schema.len, to.out) != schema.len)
+            rc = err_set_errno(err, errno, "%s", buf_cstr(&name));
+        rc = output_file_close(&to, rc, err);
     }
-    *out = EXPORT_JSON;
-    if (strcmp(format, "jsonl") == 0 || strcmp(format, "text") == 0)
-        return ERR_OK;
-    return usage_error(args, err,
-                       "--format: '%s' is none of json, jsonl, csv, tsv and "
-                       "warc",
-                       format);
-}
-
-/* Captures go whole or not at all. */
-static int check_whole(const struct args *args, struct err *err)
-{
-    static const char *const narrowing[] = {"family", "column",    "value",
-                                            "saw",    "keys-only", "saw-text"};
-    for (size_t i = 0; i < ARRAY_LEN(narrowing); i++)
-        if (args_flag(args, narrowing[i]))
-            return usage_error(args, err,
-                               "--%s: archives take whole captures; choose "
-                               "rows and times",
-                               narrowing[i]);
-    return ERR_OK;
-}
-
-/* Where to, and as what? An option comes before a file's name, and that
- * before the format of the shell. */
-static int parse_target(const struct cli *cli,
-                        const struct args *args,
-                        const char **path,
-                        enum export_form *form,
-                        struct err *err)
-{
-    const char *format = args_value(args, "format");
-    int rc = ERR_OK;
-    *path = args_value(args, "output");
-    if (*path && args->word_count > 1)
-        return usage_error(args, err, "to %s or to %s?", args->words[1], *path);
-    if (args->word_count > 1)
-        *path = args->words[1];
-    if (*path && strcmp(*path, "-") == 0)
-        *path = NULL;
-    *form = cli->format == FORMAT_CSV ? EXPORT_CSV : EXPORT_JSON;
-    if (format)
-        rc = form_of_option(args, format, form, err);
-    else if (*path)
-        rc = form_of_name(args, *path, form, err);
-    if (!rc && *form == EXPORT_WARC)
-        rc = check_whole(args, err);
-    if (!rc && *form == EXPORT_TSV && args_flag(args, "keys-only"))
-        rc = usage_error(args, err, "--keys-only: TSV is a line a cell");
+    buf_close(&name);
     return rc;
 }
+
+/* --- the command --------------------------------------------------------- */
+
+/* Files of lines or records, and what came of it. */
+static int export_files(struct cli *cli,
+                        struct quarry_table *t,
+                        const struct quarry_read_options *opts,
+                        const struct export_target *target,
+                        struct slice schema,
+                        struct err *err)
+{
+    struct export_done done;
+    struct buf b = BUF_INIT;
+    int rc = export_parts(cli, t, opts, target, schema, &done, err);
+    if (rc || !target->path)
+        return rc;
+    buf_printf(&b, "%llu rows in %s", (unsigned long long)done.rows,
+               target->path);
+    if (target->split) {
+        buf_clear(&b);
+        buf_printf(&b, "%llu rows in %zu files, ",
+                   (unsigned long long)done.rows, target->split);
+        export_target_part(target, 0, &b);
+        buf_append_str(&b, target->split > 1 ? " and so on" : "");
+    }
+    cli_remark(cli, "%s", buf_cstr(&b));
+    buf_close(&b);
+    return ERR_OK;
+}
+
+static int export_one_archive(struct cli *cli,
+                              struct quarry_table *t,
+                              const struct quarry_read_options *opts,
+                              const struct export_target *target,
+                              struct err *err)
+{
+    struct output_file to;
+    int rc = output_file_open(&to, target->path, err);
+    return rc ? rc : export_archive(cli, t, opts, &to, err);
+}
+
+#ifdef QUARRY_HAVE_SQL
+/* DuckDB writes the file itself: under its name until it is whole. */
+static int export_parquet(struct cli *cli,
+                          const char *table,
+                          const struct quarry_read_options *opts,
+                          const struct export_target *target,
+                          struct err *err)
+{
+    struct output_file to;
+    uint64_t cells = 0;
+    const char *path = "/dev/stdout";
+    int rc;
+    if (!target->path && isatty(STDOUT_FILENO)) {
+        err_set(err, ERR_INVALID, "Parquet is not for a terminal");
+        err_hint(err, "name a FILE");
+        return ERR_INVALID;
+    }
+    rc = output_file_open(&to, target->path, err);
+    if (rc)
+        return rc;
+    if (target->path)
+        path = to.partial.len ? buf_cstr(&to.partial) : buf_cstr(&to.target);
+    rc = sql_parquet_write(cli, table, opts, path, &cells, err);
+    rc = output_file_close(&to, rc, err);
+    if (!rc && target->path)
+        cli_remark(cli, "%s written", target->path);
+    return rc;
+}
+#else
+static int export_parquet(struct cli *cli,
+                          const char *table,
+                          const struct quarry_read_options *opts,
+                          const struct export_target *target,
+                          struct err *err)
+{
+    (void)cli;
+    (void)table;
+    (void)opts;
+    (void)target;
+    err_set(err, ERR_UNSUPPORTED,
+            "Parquet: this quarry was built without DuckDB");
+    err_hint(err, "run scripts/deps sql, then cmake and the build again");
+    return ERR_UNSUPPORTED;
+}
+#endif
 
 static int export_table(struct cli *cli,
                         const struct args *args,
                         const struct quarry_read_options *opts,
+                        const struct export_target *target,
                         struct err *err)
 {
+    const char *name = args->words[0];
+    struct buf schema = BUF_INIT;
     struct quarry_table *t;
-    struct output_file to;
-    const char *path;
-    enum export_form form;
-    int rc = parse_target(cli, args, &path, &form, err);
-    if (!rc)
-        rc = cli_table(cli, args->words[0], CLI_READ, &t, err);
+    int rc = cli_table(cli, name, CLI_READ, &t, err);
     if (rc)
         return rc;
     (void)interrupt_watch();
-    rc = output_file_open(&to, path, err);
-    if (!rc)
-        rc = form == EXPORT_WARC ? export_archive(cli, t, opts, &to, err)
-                                 : export_lines(cli, t, opts, form, &to, err);
+    rc = describe_schema(cli, name, &schema, err);
+    if (!rc && target->form == EXPORT_WARC)
+        rc = export_one_archive(cli, t, opts, target, err);
+    else if (!rc && target->form == EXPORT_PARQUET)
+        rc = export_parquet(cli, name, opts, target, err);
+    else if (!rc)
+        rc = export_files(cli, t, opts, target, buf_slice(&schema), err);
     quarry_table_close(t);
+    if (!rc && args_flag(args, "with-schema"))
+        rc = write_schema(buf_slice(&schema), target->path, err);
+    buf_close(&schema);
     return rc;
 }
 
 static int run_export(struct cli *cli, const struct args *args, struct err *err)
 {
+    struct export_target target;
     struct scan_args spec;
     int rc = scan_args_parse(cli, args, &spec, err);
     if (rc)
         return rc;
-    rc = export_table(cli, args, &spec.options, err);
+    rc = export_target_parse(cli, args, &target, err);
+    if (!rc)
+        rc = export_table(cli, args, &spec.options, &target, err);
     scan_args_close(&spec);
     return rc;
 }
@@ -297,22 +277,25 @@ static int run_export(struct cli *cli, const struct args *args, struct err *err)
 const struct command export_commands[] = {
     {.name = "export",
      .arguments = "TABLE [FILE] [OPTION…]",
-     .summary = "Write rows to a file: JSON lines, CSV, TSV, a web archive",
+     .summary = "Write rows to files: JSON, CSV, TSV, Parquet, archives",
      .details =
-         "The suffix of FILE says the format: .jsonl, .csv, .tsv, .warc, "
-         ".warc.gz,\n.warc.zst; --format (json, csv, tsv, warc) overrides it; "
-         "without either, JSON.\n\n"
+         "The suffix of FILE says the format: .jsonl, .csv, .tsv, .records, "
+         ".parquet,\n.warc, .warc.gz, .warc.zst; --format (json, csv, tsv, "
+         "records, parquet, warc)\noverrides it; without either, JSON. A "
+         "further suffix packs lines: .gz,\n.zst, .lz4, .bz2, .xz.\n\n"
          "JSON has one object a row, with all cells and times; CSV and TSV "
-         "have one\nline a cell. `quarry load` reads all three and gives the "
-         "same cells again.\nBytes that are not UTF-8 are in base64 in JSON "
-         "(a field …_base64) and CSV\n(base64:…), and \\xNN in TSV.\n\n"
+         "have one\nline a cell, record files one record, Parquet one row (by "
+         "DuckDB: scripts/deps\nsql). `quarry import` reads all of them, and "
+         "`quarry load` JSON, CSV and TSV:\nthe same cells again.\n"
+         "Bytes that are not UTF-8 are in base64 in JSON (a field "
+         "…_base64) and CSV\n(base64:…), and \\xNN in TSV.\n\n"
          "A web archive has the captures of a table that `import warc` made; "
          "importing\nit gives the same rows again.\n\n"
          "A file appears when it is whole, and keeps the mode of the one that "
          "it\nreplaces; devices, pipes and what links lead to are written in "
          "place.",
-     .examples = "quarry export webtable anchors.jsonl --family anchor\n"
-                 "quarry export webtable backup.tsv\n"
+     .examples = "quarry export webtable anchors.jsonl.zst --family anchor\n"
+                 "quarry export webtable backup.records --split 8\n"
                  "quarry export webtable --format warc gnu.warc.gz "
                  "--prefix org.gnu.",
      .words_min = 1,

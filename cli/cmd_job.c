@@ -129,7 +129,8 @@ const struct command job_commands[] = {
          "Sawzall program FILE.szl; with --mapper it may be left out.\n"
          "Outputs appear complete or not at all. Options of a table that is\n"
          "read, behind a ? and joined by &: columns=F:Q,F: prefix= start=\n"
-         "end= versions= since= until= saw=FILE",
+         "end= versions= since= until= saw=FILE, and as-of=TIME, which\n"
+         "reads the table as it was then.",
      .examples =
          "quarry job run word_count --input 'file:books/*.txt' --output "
          "file:counts\n"

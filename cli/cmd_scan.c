@@ -12,19 +12,47 @@
 #include "cli/row_printer.h"
 #include "cli/scan_args.h"
 #include "cli/table_printer.h"
+#include "cli/where_args.h"
 
 /* Called with each row; the scan ends when it is false. */
 typedef bool (*row_fn)(void *ctx, const struct quarry_row *row);
 
-static int scan_rows(struct quarry_table *t,
-                     const struct quarry_read_options *opts,
+static void say_index(struct cli *cli, const char *index)
+{
+    if (index[0])
+        cli_remark(cli, "rows were found by index %s", index);
+    else
+        cli_remark(cli, "no index is on the columns: all rows were looked at");
+}
+
+static int open_scan(struct cli *cli,
+                     const struct args *args,
+                     struct quarry_table *t,
+                     struct scan_args *spec,
+                     struct quarry_scanner **out,
+                     struct err *err)
+{
+    char index[65];
+    int rc;
+    if (!where_args_given(args))
+        return quarry_scan(t, &spec->options, out, err);
+    rc = where_args_scan(cli, args, t, spec, out, index, err);
+    if (rc == 0 && spec->options.explain)
+        say_index(cli, index);
+    return rc;
+}
+
+static int scan_rows(struct cli *cli,
+                     const struct args *args,
+                     struct quarry_table *t,
+                     struct scan_args *spec,
                      row_fn each,
                      void *ctx,
                      struct err *err)
 {
     struct quarry_scanner *scanner;
     const struct quarry_row *row;
-    int rc = quarry_scan(t, opts, &scanner, err);
+    int rc = open_scan(cli, args, t, spec, &scanner, err);
     if (rc)
         return rc;
     while (!(rc = quarry_scanner_next(scanner, &row, err)) && row)
@@ -51,7 +79,7 @@ static int scan_table(struct cli *cli,
     if (!rc) {
         spec.options.keys_only |= keys_only;
         explain = explain_args_begin(args, &spec.options);
-        rc = scan_rows(t, &spec.options, each, ctx, err);
+        rc = scan_rows(cli, args, t, &spec, each, ctx, err);
         explain_args_print(cli, args, explain, rc);
         quarry_table_close(t);
     }
@@ -155,10 +183,12 @@ const struct command scan_commands[] = {
          "quarry scan webtable --keys-only --saw-text \\\n"
          "    'r: Row = input; if (match(\"news\", r.key)) emit keep <- "
          "r;'\n"
-         "quarry scan webtable --value '.*news.*' --explain-only",
+         "quarry scan webtable --value '.*news.*' --explain-only\n"
+         "quarry scan people --where 'contact:mail = ann@example.org'",
      .words_min = 1,
      .words_max = 1,
-     .options = {read_options, scan_only_options, explain_options},
+     .options = {read_options, where_options, scan_only_options,
+                 explain_options},
      .run = run_scan},
     {.name = "count",
      .arguments = "TABLE [OPTION…]",
@@ -166,7 +196,7 @@ const struct command scan_commands[] = {
      .examples = "quarry count webtable --family anchor",
      .words_min = 1,
      .words_max = 1,
-     .options = {read_options},
+     .options = {read_options, where_options},
      .run = run_count},
     {.name = NULL},
 };

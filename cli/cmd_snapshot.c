@@ -4,11 +4,14 @@
 #include <stdio.h>
 
 #include "base/core/text.h"
+#include "base/runtime/world.h"
 #include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/table_info_printer.h"
 #include "cli/table_printer.h"
+#include "cli/table_restore.h"
+#include "cli/time_form.h"
 
 static const struct option snapshot_options[] = {
     {"ttl", 0, "TIME", "drop it after so long: 12h, 7d; without, keep it"},
@@ -43,6 +46,60 @@ static int run_clone(struct cli *cli, const struct args *args, struct err *err)
         rc = quarry_table_clone(q, args->words[0], args->words[1], err);
     if (rc == ERR_NOTFOUND)
         cli_hint_table(cli, args->words[0], err);
+    return rc;
+}
+
+static const struct option table_restore_options[] = {
+    {"to", 0, "TIME", "what it was then (2024-05-01T10:20:30Z, 3h, …)"},
+    {"into", 0, "NEW",
+     "leave the table, and make a new one; it is complete when\n"
+     "the command has succeeded"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* The time of --to, which must have come. */
+static int restore_time(struct cli *cli,
+                        const struct args *args,
+                        int64_t *us,
+                        struct err *err)
+{
+    const char *text = args_value(args, "to");
+    struct err why = ERR_INIT;
+    if (!text)
+        return usage_error(args, err, "--to TIME is missing");
+    if (time_parse(text, (int64_t)world_now_us(cli->world), us, &why))
+        return usage_error(args, err, "--to: %s", why.text);
+    if (*us <= 0)
+        return usage_error(args, err, "--to %s is before 1970", text);
+    return ERR_OK;
+}
+
+static int
+run_table_restore(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *table = args->words[0];
+    const char *into = args_value(args, "into");
+    struct table_restored done;
+    struct quarry *q;
+    int64_t us;
+    int rc = restore_time(cli, args, &us, err);
+    if (!rc)
+        rc = cli_store(cli, CLI_EXISTING, &q, err);
+    if (!rc && into)
+        rc = quarry_table_clone(q, table, into, err);
+    if (rc == ERR_NOTFOUND)
+        cli_hint_table(cli, table, err);
+    if (rc)
+        return rc;
+    rc = table_restore(q, table, into ? into : table, us, &done, err);
+    if (rc && into && quarry_table_drop(q, into, NULL))
+        err_hint(err, "table %s is not complete: drop it", into);
+    else if (rc && done.rows_back + done.rows_gone)
+        err_hint(err, "some rows are back: give the same command again");
+    else if (!rc)
+        printf("%llu rows brought back, %llu deleted\n",
+               (unsigned long long)done.rows_back,
+               (unsigned long long)done.rows_gone);
     return rc;
 }
 
@@ -157,6 +214,21 @@ const struct command snapshot_commands[] = {
      .words_min = 2,
      .words_max = 2,
      .run = run_clone},
+    {.name = "table restore",
+     .arguments = "TABLE --to TIME [--into NEW]",
+     .summary = "Bring a table back to what it was at a time",
+     .details =
+         "For a table that keeps its changes (--changes), to any time for\n"
+         "which they are kept. Only rows that differ are written, each at\n"
+         "once; after an error the same command continues. Since these are\n"
+         "changes, too, the table can be brought back from this as well.\n"
+         "Rows that others write meanwhile are theirs: stop writers first.",
+     .examples = "quarry table restore webtable --to 2024-05-01T10:20:30Z\n"
+                 "quarry table restore webtable --to 3h --into webtable-then",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {table_restore_options},
+     .run = run_table_restore},
     {.name = "snapshot list",
      .arguments = "",
      .summary = "List the snapshots",

@@ -27,6 +27,8 @@ static const struct option sql_options[] = {
      "aligned (default), csv, json (an array), jsonl (a line a row),\n"
      "or parquet, of one query"},
     {"output", 'o', "FILE", "write results of parquet to FILE"},
+    {"dialect", 0, "NAME",
+     "duckdb (default), or google: queries as Cloud Bigtable takes them"},
     {"timing", 0, NULL, "say how long each statement took"},
     {NULL, 0, NULL, NULL},
 };

@@ -58,7 +58,8 @@ specs_of(const struct args *args, const char *name, size_t *count)
 
 static const struct option create_options[] = {
     {"family", 'f', "NAME[,OPTION…]",
-     "a column family: versions=N, ttl=7d, group=GROUP, gc=RULE"},
+     "a column family: versions=N, ttl=7d, group=GROUP, gc=RULE,\n"
+     "aggregate=sum|min|max|hll|hll-bytes (see: add)"},
     {"group", 'g', "NAME[,OPTION…]",
      "a locality group: compression=none|zstd, level=3,\n"
      "block=64KiB, bloom=none|row|rowcol, memory=on|off,\n"
@@ -339,6 +340,8 @@ static int print_schema_json(struct quarry *q,
         json_pair(&b, "group", info->families[i].group);
         buf_append_str(&b, ", ");
         json_pair(&b, "gc", info->families[i].gc);
+        buf_append_str(&b, ", ");
+        json_pair(&b, "aggregate", info->families[i].aggregate);
         buf_append_byte(&b, '}');
     }
     buf_append_str(&b, "], \"groups\": [");

@@ -32,7 +32,7 @@ struct option {
     const char *help;     /* NULL: another letter of an option that has it. */
 };
 
-#define COMMAND_OPTION_SETS 3
+#define COMMAND_OPTION_SETS 4
 
 struct command {
     const char *name;      /* "table create"; NULL ends an array. */
@@ -111,6 +111,9 @@ extern const struct command snapshot_commands[];
 extern const struct command load_commands[];
 extern const struct command cell_commands[];
 extern const struct command changes_commands[];
+extern const struct command replication_commands[];
+extern const struct command view_commands[];
+extern const struct command index_commands[];
 extern const struct command scan_commands[];
 extern const struct command import_commands[];
 extern const struct command export_commands[];
@@ -134,7 +137,10 @@ extern const struct command bench_commands[];
 extern const struct command shell_commands[];
 extern const struct command sql_commands[];
 extern const struct command txn_commands[];
+extern const struct command completion_commands[];
 extern const struct command about_commands[];
+extern const struct command follow_commands[];
+extern const struct command observer_commands[];
 
 /* Call @visit for every command in the order of the overview. */
 void commands_each(void (*visit)(void *ctx, const struct command *c),

@@ -76,8 +76,9 @@ static void offer_command(void *ctx, const struct command *cmd)
     if (p->out->offer_count > 0) {
         size_t before = p->out->offers.len;
         if (before >= n + 2 &&
-            strcmp(p->out->offers.data + before - n - 2, word) == 0 &&
-            p->out->offers.data[before - 2] == ' ')
+            strncmp(p->out->offers.data + before - n - 2, word, n) == 0 &&
+            p->out->offers.data[before - 2] == ' ' &&
+            (before == n + 2 || p->out->offers.data[before - n - 3] == '\0'))
             return;
     }
     completion_offer(p, word, " ");

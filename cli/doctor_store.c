@@ -186,7 +186,7 @@ static void look_at_tables(struct store_look *l)
     size_t count = 0;
     int rc = cli_store(l->cli, CLI_READ, &q, &err);
     if (rc == 0)
-        rc = quarry_table_list(q, &names, &count, &err);
+        rc = quarry_table_list_all(q, &names, &count, &err);
     if (rc)
         store_find(l, "failure", "store_damaged",
                    "restore the file that is named from a backup; "

@@ -35,6 +35,9 @@ static const char *kind_name(enum entry_kind kind)
     case ENTRY_DELETE_RANGE: return "delete_range";
     case ENTRY_DELETE_FAMILY: return "delete_family";
     case ENTRY_DELETE_ROW: return "delete_row";
+    case ENTRY_ORIGIN: return "origin";
+    case ENTRY_ADD: return "add";
+    case ENTRY_MERGE: return "merge";
     }
     return "unknown";
 }

@@ -5,8 +5,10 @@
 
 #include "cli/import_input.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +21,8 @@
 
 #define COPY_BYTES ((size_t)1 << 20)
 #define FS_MARK    "fs:"
+/* Directories in directories that are followed. */
+#define DIRECTORY_DEPTH_MAX 32
 
 static int copy_all(int from, int to, const char *name, struct err *err)
 {
@@ -86,30 +90,153 @@ static bool is_stream(const char *path)
             (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)));
 }
 
-static int take_path(struct cli *cli,
-                     struct import_input *in,
-                     const char *path,
-                     struct err *err)
+static void room_for_one(struct import_input *in)
 {
-    size_t i = in->count++;
-    bool of_fs = strncmp(path, FS_MARK, strlen(FS_MARK)) == 0;
-    struct buf name = BUF_INIT;
-    int rc;
-    int fd;
-    PRE(in->count <= in->args->word_count);
-    in->paths[i] = path;
+    if (in->count < in->cap)
+        return;
+    in->cap = in->cap ? in->cap * 2 : 16;
+    in->paths = mem_realloc(in->paths, in->cap * sizeof(*in->paths));
+    in->names = mem_realloc(in->names, in->cap * sizeof(*in->names));
+    in->copies = mem_realloc(in->copies, in->cap * sizeof(*in->copies));
+    in->fds = mem_realloc(in->fds, in->cap * sizeof(*in->fds));
+}
+
+/* One more input, which is read where it is. Returns its index. */
+static size_t add_file(struct import_input *in, const char *name)
+{
+    size_t i;
+    room_for_one(in);
+    INVARIANT(in->count < in->cap);
+    i = in->count++;
+    in->names[i] = mem_strdup(name);
+    in->paths[i] = in->names[i];
+    in->copies[i] = NULL;
     in->fds[i] = -1;
-    if (!of_fs && !is_stream(path))
-        return 0;
-    rc = make_copy_file(&fd, err);
+    return i;
+}
+
+/* One more input, of which a copy is read. */
+static int add_copy(struct cli *cli,
+                    const struct args *args,
+                    struct import_input *in,
+                    const char *name,
+                    struct err *err)
+{
+    size_t i = add_file(in, name);
+    struct buf path = BUF_INIT;
+    int fd;
+    int rc = make_copy_file(&fd, err);
     if (rc)
         return rc;
     in->fds[i] = fd;
-    buf_printf(&name, "/proc/self/fd/%d", fd);
-    in->paths[i] = in->names[i] = buf_take(&name);
-    if (of_fs)
-        return fs_spool(cli, in->args, path + strlen(FS_MARK), fd, err);
-    return copy_stream(path, fd, err);
+    buf_printf(&path, "/proc/self/fd/%d", fd);
+    in->paths[i] = in->copies[i] = buf_take(&path);
+    if (strncmp(name, FS_MARK, strlen(FS_MARK)) == 0)
+        return fs_spool(cli, args, name + strlen(FS_MARK), fd, err);
+    return copy_stream(name, fd, err);
+}
+
+/* --- directories and patterns -------------------------------------------- */
+
+/* Is @name left out of directories? */
+static bool is_left_out(const char *name)
+{
+    struct slice s = slice_str(name);
+    return name[0] == '.' || name[0] == '_' ||
+           slice_ends_with(s, SLICE_LIT(".schema")) ||
+           slice_ends_with(s, SLICE_LIT(".reasons"));
+}
+
+static int choose_entry(const struct dirent *e)
+{
+    return !is_left_out(e->d_name);
+}
+
+/* The regular files in @dir and below; links to directories are not followed.
+ */
+static int add_directory(struct import_input *in,
+                         const char *dir,
+                         int depth,
+                         struct err *e)
+{
+    struct dirent **list;
+    struct buf path = BUF_INIT;
+    int n = scandir(dir, &list, choose_entry, alphasort);
+    int rc = n < 0 ? err_set_errno(e, errno, "%s", dir) : 0;
+    for (int i = 0; i < n; i++) {
+        struct stat st;
+        buf_clear(&path);
+        buf_printf(&path, "%s/%s", dir, list[i]->d_name);
+        free(list[i]);
+        if (rc || lstat(buf_cstr(&path), &st))
+            continue; /* Gone meanwhile. */
+        if (S_ISDIR(st.st_mode) && depth < DIRECTORY_DEPTH_MAX)
+            rc = add_directory(in, buf_cstr(&path), depth + 1, e);
+        else if (S_ISDIR(st.st_mode))
+            rc =
+                err_set(e, ERR_TOOBIG, "%s: directories in more than %d levels",
+                        buf_cstr(&path), DIRECTORY_DEPTH_MAX);
+        else if (stat(buf_cstr(&path), &st) == 0 && S_ISREG(st.st_mode))
+            add_file(in, buf_cstr(&path));
+    }
+    if (n >= 0)
+        free(list);
+    buf_close(&path);
+    return rc;
+}
+
+static int
+add_existing(struct import_input *in, const char *path, struct err *err)
+{
+    struct stat st;
+    struct buf dir = BUF_INIT;
+    size_t before = in->count;
+    int rc;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        add_file(in, path);
+        return 0;
+    }
+    buf_append_str(&dir, path);
+    while (dir.len > 1 && dir.data[dir.len - 1] == '/')
+        buf_truncate(&dir, dir.len - 1);
+    rc = add_directory(in, buf_cstr(&dir), 0, err);
+    buf_close(&dir);
+    if (!rc && in->count == before)
+        rc = err_set(err, ERR_NOTFOUND, "%s: a directory without files to read",
+                     path);
+    return rc;
+}
+
+static int
+add_matches(struct import_input *in, const char *pattern, struct err *err)
+{
+    glob_t found;
+    int rc = 0;
+    PRE(in->count <= in->cap);
+    int g = glob(pattern, 0, NULL, &found);
+    if (g == GLOB_NOMATCH)
+        return err_set(err, ERR_NOTFOUND, "%s: no file matches", pattern);
+    if (g)
+        return err_set(err, ERR_IO, "%s: the pattern cannot be expanded",
+                       pattern);
+    for (size_t i = 0; i < found.gl_pathc && !rc; i++)
+        rc = add_existing(in, found.gl_pathv[i], err);
+    globfree(&found);
+    return rc;
+}
+
+static int take_word(struct cli *cli,
+                     const struct args *args,
+                     struct import_input *in,
+                     const char *word,
+                     struct err *err)
+{
+    struct stat st;
+    if (strncmp(word, FS_MARK, strlen(FS_MARK)) == 0 || is_stream(word))
+        return add_copy(cli, args, in, word, err);
+    if (stat(word, &st) != 0 && strpbrk(word, "*?["))
+        return add_matches(in, word, err);
+    return add_existing(in, word, err);
 }
 
 int import_input_open(struct cli *cli,
@@ -118,12 +245,9 @@ int import_input_open(struct cli *cli,
                       struct err *err)
 {
     int rc = 0;
-    *in = (struct import_input){.args = args};
-    in->paths = mem_zalloc(args->word_count, sizeof(*in->paths));
-    in->names = mem_zalloc(args->word_count, sizeof(*in->names));
-    in->fds = mem_zalloc(args->word_count, sizeof(*in->fds));
+    *in = (struct import_input){.paths = NULL};
     for (size_t i = 0; i < args->word_count && !rc; i++)
-        rc = take_path(cli, in, args->words[i], err);
+        rc = take_word(cli, args, in, args->words[i], err);
     return rc;
 }
 
@@ -132,17 +256,11 @@ void import_input_close(struct import_input *in)
     for (size_t i = 0; i < in->count; i++) {
         if (in->fds[i] >= 0)
             close(in->fds[i]);
+        mem_free(in->copies[i]);
         mem_free(in->names[i]);
     }
     mem_free(in->names);
+    mem_free(in->copies);
     mem_free(in->fds);
     mem_free(in->paths);
-}
-
-const char *import_input_name(const struct import_input *in, const char *path)
-{
-    for (size_t i = 0; i < in->count; i++)
-        if (strcmp(in->paths[i], path) == 0)
-            return in->args->words[i];
-    return path;
 }

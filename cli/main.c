@@ -19,6 +19,7 @@
 #include "cli/command.h"
 #include "cli/command_trace.h"
 #include "cli/interrupt.h"
+#include "cli/man_page.h"
 #include "cli/pager.h"
 #include "cli/remote_call.h"
 #include "cli/suggest.h"
@@ -79,11 +80,40 @@ static bool show_family(const char *word)
     return found;
 }
 
+/* For packages: not a page on the terminal. */
+static int print_man_page(const struct args *args, struct err *err)
+{
+    const struct command *c = NULL;
+    struct buf text = BUF_INIT;
+    int used;
+    if (args->word_count > 0)
+        c = command_find((int)args->word_count, args->words, &used, err);
+    if (args->word_count > 0 && !c)
+        return ERR_USAGE;
+    if (c)
+        man_page_command(&text, c);
+    else
+        man_page_overview(&text);
+    fwrite(text.data, 1, text.len, stdout);
+    buf_close(&text);
+    return ERR_OK;
+}
+
+static const struct option help_options[] = {
+    {"man", 0, NULL, "print it as a manual page, for man"},
+    {"man-pages", 0, "DIR", "write the pages of all commands as files there"},
+    {NULL, 0, NULL, NULL},
+};
+
 static int run_help(struct cli *cli, const struct args *args, struct err *err)
 {
     const struct command *c;
     int used;
     (void)cli;
+    if (args_value(args, "man-pages"))
+        return man_pages_write(args_value(args, "man-pages"), err);
+    if (args_flag(args, "man"))
+        return print_man_page(args, err);
     if (args->word_count == 0) {
         show_overview();
         return ERR_OK;
@@ -110,6 +140,7 @@ const struct command about_commands[] = {
                 "$PAGER, or by\nless if that is not set.",
      .examples = "quarry help table create",
      .words_max = 2,
+     .options = {help_options},
      .run = run_help},
     {.name = NULL},
 };
@@ -117,17 +148,19 @@ const struct command about_commands[] = {
 /* --- finding commands ---------------------------------------------------- */
 
 static const struct command *const families[] = {
-    table_commands,      snapshot_commands, load_commands,
-    acl_commands,        quota_commands,    token_commands,
-    encryption_commands, cell_commands,     scan_commands,
-    changes_commands,    import_commands,   export_commands,
-    replay_commands,     saw_commands,      job_commands,
-    inspect_commands,    txn_commands,      shell_commands,
-    server_commands,     cluster_commands,  monitor_commands,
-    doctor_commands,     top_commands,      console_commands,
-    log_level_commands,  member_commands,   lock_commands,
-    fs_commands,         bench_commands,    about_commands,
-    sql_commands,        trace_commands,    debug_commands,
+    table_commands,      snapshot_commands,    load_commands,
+    acl_commands,        quota_commands,       token_commands,
+    encryption_commands, cell_commands,        scan_commands,
+    changes_commands,    import_commands,      export_commands,
+    replay_commands,     saw_commands,         job_commands,
+    inspect_commands,    txn_commands,         shell_commands,
+    server_commands,     cluster_commands,     monitor_commands,
+    doctor_commands,     top_commands,         console_commands,
+    log_level_commands,  member_commands,      lock_commands,
+    fs_commands,         bench_commands,       about_commands,
+    sql_commands,        trace_commands,       debug_commands,
+    completion_commands, replication_commands, follow_commands,
+    view_commands,       observer_commands,    index_commands,
 };
 
 void commands_each(void (*visit)(void *ctx, const struct command *c), void *ctx)

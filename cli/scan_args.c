@@ -30,6 +30,10 @@ const struct option read_options[] = {
     {"versions", 0, "N", "only the newest N cells of each column"},
     {"since", 0, "TIME", "only cells of TIME or newer (2024-05-01, 7d, …)"},
     {"until", 0, "TIME", "only cells older than TIME"},
+    {"as-of", 0, "TIME",
+     "the table as it was at TIME: exactly, if it keeps its\n"
+     "changes since; else its cells up to TIME that are still\n"
+     "there, without undoing deletions"},
     {"limit", 'n', "N", "stop after N rows"},
     {"keys-only", 0, NULL, "row keys without cells"},
     {"sample", 0, "SHARE", "a random share of the rows: 0.01"},
@@ -160,6 +164,8 @@ static int parse_numbers(struct cli *cli,
         rc = parse_time(cli, args, "since", &o->time_min_us, err);
     if (!rc)
         rc = parse_time(cli, args, "until", &o->time_max_us, err);
+    if (!rc)
+        rc = parse_time(cli, args, "as-of", &o->as_of_us, err);
     o->versions = (uint32_t)versions;
     return rc;
 }

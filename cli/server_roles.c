@@ -13,7 +13,8 @@ extern const struct role master_role;
 extern const struct role gateway_role;
 extern const struct role worker_role;
 extern const struct role jobs_role;
+extern const struct role follow_role;
 
 const struct role *const server_roles[] = {
     &lock_role,    &namenode_role, &chunk_role, &tablet_role, &master_role,
-    &gateway_role, &worker_role,   &jobs_role,  NULL};
+    &gateway_role, &worker_role,   &jobs_role,  &follow_role, NULL};

@@ -29,7 +29,7 @@ const struct option server_options[] = {
     {"address", 0, "ADDR", "host:port where others reach it, if another"},
     {"roles", 0, "LIST",
      "what it is: lock,namenode,chunk,tablet,master,\n"
-     "jobs,worker,gateway (all of them)"},
+     "jobs,worker,gateway,follow (all of them)"},
     {"cell", 0, "ADDR,…",
      "the nodes with lock servers and namenodes, the\n"
      "same on every node (this node alone)"},

@@ -24,6 +24,7 @@
 #include "cli/completion.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
+#include "cli/sql_library.h"
 #include "cli/sql_printer.h"
 #include "cli/suggest.h"
 
@@ -38,6 +39,7 @@ struct sql_shell {
     struct sql_printer printer;
     bool interactive;
     bool timing;
+    bool google;        /* Statements are in GoogleSQL. */
     const char *output; /* Of parquet; borrowed; NULL: standard output. */
     bool wrote_output;  /* One result fits a file. */
     bool leave;
@@ -80,32 +82,6 @@ static int shell_writable(void *ctx, struct quarry **out, struct err *err)
 
 /* --- DuckDB's library ---------------------------------------------------- */
 
-static bool offer_path(struct buf *out, const char *top, const char *rest)
-{
-    buf_clear(out);
-    if (!top || !*top)
-        return false;
-    buf_printf(out, "%s%s", top, rest);
-    return access(buf_cstr(out), R_OK) == 0;
-}
-
-static void find_library(struct buf *out)
-{
-    const char *named = getenv("QUARRY_DUCKDB");
-    if (named && *named) {
-        buf_append_str(out, named);
-        return;
-    }
-    if (offer_path(out, getenv("QUARRY_SQL_CACHE"),
-                   "/" QUARRY_DUCKDB_VERSION "/libduckdb.so") ||
-        offer_path(out, getenv("HOME"),
-                   "/.cache/quarry/duckdb/" QUARRY_DUCKDB_VERSION
-                   "/libduckdb.so"))
-        return;
-    buf_clear(out);
-    buf_append_str(out, "libduckdb.so");
-}
-
 static int open_session(struct sql_shell *s, struct err *err)
 {
     struct buf path = BUF_INIT;
@@ -113,7 +89,8 @@ static int open_session(struct sql_shell *s, struct err *err)
     struct sql_session_options opts = {
         .store = shell_store, .writable = shell_writable, .ctx = s};
     int rc;
-    find_library(&path);
+    opts.google = s->google;
+    sql_library_find(&path);
     opts.library = buf_cstr(&path);
     rc = sql_session_open(&opts, &s->session, &remarks, err);
     if (remarks.len)
@@ -573,6 +550,18 @@ run_input(struct sql_shell *s, const struct args *args, struct err *err)
     return 0;
 }
 
+static int parse_dialect(const char *name, struct sql_shell *s, struct err *err)
+{
+    s->google = name && strcmp(name, "google") == 0;
+    if (!name || s->google || strcmp(name, "duckdb") == 0)
+        return s->google && s->format == SQL_PARQUET
+                   ? err_set(err, ERR_INVALID,
+                             "sql: queries in GoogleSQL have no format parquet")
+                   : 0;
+    return err_set(err, ERR_INVALID, "dialect %s: neither duckdb nor google",
+                   name);
+}
+
 int sql_shell_run(struct cli *cli, const struct args *args, struct err *err)
 {
     struct sql_shell s = {.cli = cli,
@@ -580,6 +569,8 @@ int sql_shell_run(struct cli *cli, const struct args *args, struct err *err)
                           .output = args_value(args, "output")};
     const char *format = args_value(args, "format");
     int rc = format ? parse_format(format, &s.format, err) : 0;
+    if (rc == 0)
+        rc = parse_dialect(args_value(args, "dialect"), &s, err);
     if (rc)
         return rc;
     mutex_init(&s.lock);

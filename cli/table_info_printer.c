@@ -10,8 +10,10 @@
 void table_print_families(const struct quarry_table_info *info,
                           enum cli_format format)
 {
-    static const struct sheet_column columns[] = {
-        {"family", SHEET_TEXT}, {"group", SHEET_TEXT}, {"gc", SHEET_TEXT}};
+    static const struct sheet_column columns[] = {{"family", SHEET_TEXT},
+                                                  {"group", SHEET_TEXT},
+                                                  {"gc", SHEET_TEXT},
+                                                  {"aggregate", SHEET_TEXT}};
     struct sheet s;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < info->family_count; i++) {
@@ -21,6 +23,7 @@ void table_print_families(const struct quarry_table_info *info,
         sheet_add_str(&s, format == FORMAT_TEXT && !f->gc[0]
                               ? "keeps everything"
                               : f->gc);
+        sheet_add_str(&s, f->aggregate);
     }
     sheet_print(&s, format);
     sheet_close(&s);

@@ -1,43 +1,16 @@
-/* Forms of bytes: as arguments (\xNN, \n, \t, \r and \\ are decoded), as values
+/* Forms of bytes: as arguments, as values
  * cut to a width (the same escapes), and in JSON and CSV, where bytes that are
  * not UTF-8 are in base64.
  */
 #include "cli/text_form.h"
 
 #include "base/core/buf.h"
-#include "base/core/hex.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
 
-/* The byte that the escape at @s (behind a backslash) stands for, and how many
- * characters it takes; 0 when it is none. */
-static size_t read_escape(struct slice s, char *byte)
-{
-    static const char letters[] = "ntr\\";
-    static const char bytes[] = "\n\t\r\\";
-    const char *p;
-    if (s.len == 0 || s.data[0] == '\0')
-        return 0;
-    if (s.data[0] == 'x' && s.len >= 3 && hex_value(s.data[1]) >= 0 &&
-        hex_value(s.data[2]) >= 0) {
-        *byte = (char)(hex_value(s.data[1]) * 16 + hex_value(s.data[2]));
-        return 3;
-    }
-    p = strchr(letters, s.data[0]);
-    if (!p)
-        return 0;
-    *byte = bytes[p - letters];
-    return 1;
-}
-
 void argument_unescape(struct buf *out, struct slice text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char byte = text.data[i];
-        if (byte == '\\')
-            i += read_escape(slice_sub(text, i + 1, text.len), &byte);
-        buf_append_byte(out, byte);
-    }
+    text_unescape_loose(out, text);
 }
 
 void text_put_cut(struct buf *out, struct slice s, size_t columns)
@@ -62,60 +35,6 @@ void text_put_cut(struct buf *out, struct slice s, size_t columns)
             keep = out->len;
         p += n;
     }
-}
-
-void base64_put(struct buf *out, struct slice s)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                 "abcdefghijklmnopqrstuvwxyz0123456789+/";
-    PRE(s.len == 0 || s.data);
-    for (size_t i = 0; i < s.len; i += 3) {
-        size_t left = s.len - i;
-        uint32_t v = (uint32_t)(unsigned char)s.data[i] << 16;
-        if (left > 1)
-            v |= (uint32_t)(unsigned char)s.data[i + 1] << 8;
-        if (left > 2)
-            v |= (uint32_t)(unsigned char)s.data[i + 2];
-        buf_append_byte(out, digits[v >> 18 & 63]);
-        buf_append_byte(out, digits[v >> 12 & 63]);
-        buf_append_byte(out, left > 1 ? digits[v >> 6 & 63] : '=');
-        buf_append_byte(out, left > 2 ? digits[v & 63] : '=');
-    }
-}
-
-static int base64_digit(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-bool base64_decode(struct slice text, struct buf *out)
-{
-    uint32_t bits = 0;
-    if (text.len % 4 != 0)
-        return false;
-    while (text.len > 0 && text.data[text.len - 1] == '=')
-        text.len--;
-    if (text.len % 4 == 1)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        int digit = base64_digit(text.data[i]);
-        if (digit < 0)
-            return false;
-        bits = bits << 6 | (uint32_t)digit;
-        if (i % 4 == 1)
-            buf_append_byte(out, (char)(bits >> 4 & 0xff));
-        else if (i % 4 == 2)
-            buf_append_byte(out, (char)(bits >> 2 & 0xff));
-        else if (i % 4 == 3)
-            buf_append_byte(out, (char)(bits & 0xff));
-    }
-    return true;
 }
 
 void csv_put_bytes(struct buf *out, struct slice s)

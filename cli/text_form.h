@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/core/base64.h"
 #include "base/core/slice.h"
 
 struct buf;
 
-/* Append the bytes that argument @text stands for: \xNN, \n, \t, \r and \\ are
- * read; a backslash before anything else is itself, as in "C:\dir". */
+/* text_unescape() of an argument. */
 void argument_unescape(struct buf *out, struct slice text);
 
 /* Append @s escaped on one line, at most @columns wide on a terminal; a "…" at
@@ -25,13 +25,7 @@ void text_put_cut(struct buf *out, struct slice s, size_t columns);
 
 /* A field of CSV. Bytes that are not UTF-8, or hold a NUL, are written as the
  * mark and base64, and so is text that begins with the mark. */
-#define CSV_BASE64_MARK "base64:"
 void csv_put_bytes(struct buf *out, struct slice s);
-
-/* Append @s in base64. */
-void base64_put(struct buf *out, struct slice s);
-/* Append what base64 @text stands for; false when it is none. */
-bool base64_decode(struct slice text, struct buf *out);
 
 /* `"NAME": "…"`, or `"NAME_base64": "…"` when @s is not UTF-8. */
 void json_put_bytes(struct buf *out, const char *name, struct slice s);

@@ -7,8 +7,10 @@
 if(TARGET quarry_client)
     add_library(quarry_shared SHARED cmake/libquarry.c)
     target_link_libraries(quarry_shared PRIVATE
-        -Wl,--whole-archive quarry_core quarry_client -Wl,--no-whole-archive
-        quarry_client
+        -Wl,--whole-archive quarry_core quarry_client quarry_streams
+        quarry_view quarry_observer
+        -Wl,--no-whole-archive
+        quarry_view quarry_client quarry_streams
         -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libquarry.map)
     set_target_properties(quarry_shared PROPERTIES
         OUTPUT_NAME quarry
@@ -25,7 +27,8 @@ endif()
 foreach(header
         base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
         bigtable/client/bulk_load.h bigtable/quarry.h
-        bigtable/quarry_access.h bigtable/quarry_txn.h
+        bigtable/quarry_access.h bigtable/quarry_index.h bigtable/quarry_observer.h bigtable/quarry_txn.h
+        bigtable/quarry_replication.h
         bigtable/row/alteration.h bigtable/row/cells.h bigtable/row/change.h
         bigtable/row/explain_counts.h
         bigtable/row/quota.h bigtable/row/row_request.h
@@ -38,7 +41,11 @@ endforeach()
 foreach(door quarry.h:bigtable/quarry.h
              bulk_load.h:bigtable/client/bulk_load.h
              quarry_access.h:bigtable/quarry_access.h
+             quarry_index.h:bigtable/quarry_index.h
+             quarry_index.h:bigtable/quarry_index.h
+             quarry_observer.h:bigtable/quarry_observer.h
              quarry_txn.h:bigtable/quarry_txn.h
+             quarry_replication.h:bigtable/quarry_replication.h
              mapreduce.h:mapreduce/mapreduce.h)
     string(REPLACE ":" ";" pair ${door})
     list(GET pair 0 name)

@@ -12,7 +12,7 @@
  *     records:GLOB     files of keys and values
  *     warc:GLOB        records of web archives                  (input only)
  *     table:NAME[?columns=F:Q,F:&prefix=P&start=R&end=R&versions=N
- *                 &since=US&until=US&live=yes&saw=FILE]      (inputs)
+ *                 &since=US&until=US&as-of=TIME&live=yes&saw=FILE] (inputs)
  *     file:DIR, records:DIR, table:NAME[?bulk=yes]           (outputs)
  * A SPEC without a kind is a file. Bytes of table options are %-escaped.
  *
@@ -85,7 +85,8 @@ struct mr_spec {
     uint32_t versions;
     int64_t since_us;
     int64_t until_us;
-    char *program; /* Sawzall text of saw=. */
+    int64_t as_of_us; /* Implies `live`: the past does not change. */
+    char *program;    /* Sawzall text of saw=. */
     size_t program_len;
 };
 

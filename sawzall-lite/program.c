@@ -194,6 +194,12 @@ bool saw_program_is_stateful(const struct saw_program *p)
     return saw_program__calls(p, SAW_BUILTIN_STATEFUL);
 }
 
+bool saw_program_is_repeatable(const struct saw_program *p)
+{
+    return !saw_program__calls(p, SAW_BUILTIN_MOMENT | SAW_BUILTIN_STATEFUL |
+                                      SAW_BUILTIN_OUTSIDE);
+}
+
 size_t saw_program_columns(const struct saw_program *p,
                            const struct slice **columns,
                            bool *all)

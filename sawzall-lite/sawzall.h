@@ -88,6 +88,9 @@ bool saw_program_reads_key(const struct saw_program *p);
 /* True if a record may depend on those before it, by intrinsics that keep
  * something with the run: one run must have all records, in their order. */
 bool saw_program_is_stateful(const struct saw_program *p);
+/* True if a record alone decides what is emitted for it, whenever and wherever
+ * it is run: it asks neither for the clock nor for anything outside. */
+bool saw_program_is_repeatable(const struct saw_program *p);
 /* The columns "family:qualifier" ("family:" for a whole family) it can read;
  * count 0 with *@all set when that is not known statically. Borrowed. */
 size_t saw_program_columns(const struct saw_program *p,
@@ -250,6 +253,47 @@ MUST_CHECK int
 saw_run_absorb(struct saw_run *to, struct saw_run *from, struct err *err);
 /* Drop what the tables hold and what was printed into the run. */
 void saw_run_clear(struct saw_run *r);
+
+/* --- states of single keys ----------------------------------------------- */
+/* For results that are kept while records change: what one record adds to one
+ * key of one table is a state of its own, and a key's result that of the states
+ * of all records, merged. */
+
+/* Receives the state of a key; borrowed for the call. A failure ends it. */
+struct saw_state_sink {
+    void *ctx;
+    int (*state)(void *ctx,
+                 uint32_t table,
+                 struct slice key,
+                 struct slice state,
+                 struct err *err);
+};
+
+/* Hand out the state of each key, tables in order of declaration, keys
+ * ascending. Returns the sink's failure. */
+MUST_CHECK int saw_run_states(struct saw_run *r,
+                              const struct saw_state_sink *sink,
+                              struct err *err);
+/* Add @state, of a run of the same program, to @key of @table. Errors: as
+ * saw_run_merge_tables(). */
+MUST_CHECK int saw_run_merge_state(struct saw_run *r,
+                                   uint32_t table,
+                                   struct slice key,
+                                   struct slice state,
+                                   struct err *err);
+/* Does the order in which states are merged show in the results? */
+bool saw_run_keeps_order(const struct saw_run *r, uint32_t table);
+/* Is @name a table whose results are estimates beyond some size, which may
+ * depend on the order in which states are merged? */
+bool saw_run_estimates(const struct saw_run *r, struct slice name);
+/* Append the state that takes @state back when it is merged, exactly: of sums
+ * of integers. False: there is none; @out is as it was. */
+bool saw_run_negate_state(const struct saw_run *r,
+                          uint32_t table,
+                          struct slice state,
+                          struct buf *out);
+
+/* --- what a run holds ---------------------------------------------------- */
 
 /* True if the run may write by its hooks while it has records. */
 bool saw_run_writes(const struct saw_run *r);

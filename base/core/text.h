@@ -89,6 +89,9 @@ void text_put_escaped(struct buf *b, struct slice s, char quote);
 /* Append the bytes @s stands for: \\ \n \r \t \0 \" \' and \xHH, \uHHHH.
  * Errors: ERR_INVALID with the position of a broken escape. */
 MUST_CHECK int text_unescape(struct slice s, struct buf *out, struct err *err);
+/* The same of what people type: \xNN, \n, \t, \r and \\ are read, a backslash
+ * before anything else is itself, as in "C:\dir". */
+void text_unescape_loose(struct buf *out, struct slice s);
 /* A JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void text_put_json(struct buf *b, struct slice s);
 /* A CSV field (RFC 4180), quoted only where it must be. */

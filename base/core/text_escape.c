@@ -107,6 +107,37 @@ int text_unescape(struct slice s, struct buf *out, struct err *err)
     return 0;
 }
 
+/* The byte that the escape at @s (behind a backslash) stands for, and how many
+ * characters it takes; 0 when it is none. */
+static size_t read_loose_escape(struct slice s, char *byte)
+{
+    static const char letters[] = "ntr\\";
+    static const char bytes[] = "\n\t\r\\";
+    const char *p;
+    if (s.len == 0 || s.data[0] == '\0')
+        return 0;
+    if (s.data[0] == 'x' && s.len >= 3 && hex_value(s.data[1]) >= 0 &&
+        hex_value(s.data[2]) >= 0) {
+        *byte = (char)(hex_value(s.data[1]) * 16 + hex_value(s.data[2]));
+        return 3;
+    }
+    p = strchr(letters, s.data[0]);
+    if (!p)
+        return 0;
+    *byte = bytes[p - letters];
+    return 1;
+}
+
+void text_unescape_loose(struct buf *out, struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char byte = s.data[i];
+        if (byte == '\\')
+            i += read_loose_escape(slice_sub(s, i + 1, s.len), &byte);
+        buf_append_byte(out, byte);
+    }
+}
+
 /* --- JSON and CSV -------------------------------------------------------- */
 
 static void put_json_code(struct buf *b, uint32_t code)

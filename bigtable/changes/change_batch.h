@@ -2,10 +2,18 @@
  *
  *     batch  = change…
  *     change = sequence:varint time:zigzag row:lslice count:varint op…
- *     op     = 1 family:lslice qualifier:lslice time:zigzag value:lslice  a
- * cell | 2 family:lslice qualifier:lslice from:zigzag to:zigzag cells of a
- * column deleted, [from, to); both 0: of any time | 3 family:lslice a family of
- * the row deleted | 4                             the row deleted
+ *     op     = kind:u8 rest
+ *
+ * and the rest, by kind:
+ *
+ *     0  site:le64 time:zigzag sequence:varint    the origin: first, if any
+ *     1  family:lslice qualifier:lslice time:zigzag value:lslice    a cell
+ *     2  family:lslice qualifier:lslice from:zigzag to:zigzag       cells of
+ *        a column deleted, [from, to); both 0: of any time
+ *     3  family:lslice                            a family of the row deleted
+ *     4                                           the row deleted
+ *     5  as 1                                     an input of an aggregate
+ *     6  as 1                                     a state of one
  *
  * Threads: the owner's.
  */

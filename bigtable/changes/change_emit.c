@@ -8,6 +8,7 @@
 #include "bigtable/changes/change_batch.h"
 #include "bigtable/changes/change_read.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/row/mutation.h" /* entry_origin */
 #include "bigtable/row/schema.h"
 
 bool change_continues(const struct change_source_entry *last,
@@ -72,6 +73,13 @@ static void set_kind(const struct cell_key *k,
         to->timestamp_us = k->timestamp_us;
         to->value = value;
         break;
+    case ENTRY_ADD:
+    case ENTRY_MERGE:
+        to->kind =
+            k->kind == ENTRY_ADD ? QUARRY_CHANGE_ADD : QUARRY_CHANGE_MERGE;
+        to->timestamp_us = k->timestamp_us;
+        to->value = value;
+        break;
     case ENTRY_DELETE_CELL:
         to->timestamp_us = k->timestamp_us;
         to->max_us = k->timestamp_us + 1;
@@ -82,7 +90,8 @@ static void set_kind(const struct cell_key *k,
         break;
     case ENTRY_DELETE_FAMILY: to->kind = QUARRY_CHANGE_DELETE_FAMILY; break;
     case ENTRY_DELETE_COLUMN:
-    case ENTRY_DELETE_ROW: break;
+    case ENTRY_DELETE_ROW:
+    case ENTRY_ORIGIN: break;
     }
 }
 
@@ -154,7 +163,9 @@ int change_emit(struct change_emitter *e,
         if (rc)
             return rc;
         change.row = k.row;
-        if (k.kind == ENTRY_DELETE_ROW)
+        if (k.kind == ENTRY_ORIGIN)
+            (void)entry_origin(list[i].value, &change.origin);
+        else if (k.kind == ENTRY_DELETE_ROW)
             put_row_deletion(e);
         else
             put_family_entry(e, &k, list[i].value);

@@ -65,9 +65,7 @@ find_limit(const struct tablet_snapshot *s, uint64_t *limit, struct err *err)
 
 /* --- watermarks ---------------------------------------------------------- */
 
-/* Learn up to which time all commits are visible; 0: unknown. PRE: what is
- * visible is looked at afterwards. */
-static int64_t settled_us(const struct tablet *t)
+int64_t change_settled_us(const struct tablet *t)
 {
     struct tablet_changes *c = t->changes;
     uint64_t sequence;
@@ -169,7 +167,7 @@ int change_read(struct tablet *t,
     PRE(out->batch.len == 0);
     if (rc)
         return rc;
-    settled = settled_us(t);
+    settled = change_settled_us(t);
     change_sources_open(t, &s);
     rc = read_from(&s, request, at, out, err);
     change_sources_close(&s);
@@ -223,6 +221,17 @@ static void find_time_in_memory(const struct tablet_snapshot *s,
         }
 }
 
+int change_find_time(struct change_sources *s,
+                     int64_t us,
+                     uint64_t *sequence,
+                     struct err *err)
+{
+    int rc = find_time_in_files(s, us, sequence, err);
+    if (rc == 0)
+        find_time_in_memory(&s->snapshot, us, sequence);
+    return rc;
+}
+
 /* The first commit at or after @us. */
 static int find_since(struct change_sources *s,
                       int64_t us,
@@ -232,11 +241,7 @@ static int find_since(struct change_sources *s,
     int rc = 0;
     if (us <= s->floor_us)
         rc = too_late(s->snapshot.tablet, s->floor_us, err);
-    if (rc == 0)
-        rc = find_time_in_files(s, us, sequence, err);
-    if (rc == 0)
-        find_time_in_memory(&s->snapshot, us, sequence);
-    return rc;
+    return rc ? rc : change_find_time(s, us, sequence, err);
 }
 
 int change_place(struct tablet *t,

@@ -25,6 +25,7 @@
 #include "base/core/slice.h"
 
 struct change_position;
+struct change_sources;
 struct family;
 struct schema;
 struct tablet;
@@ -59,6 +60,16 @@ MUST_CHECK int change_read(struct tablet *t,
                            struct change_position *at,
                            struct change_result *out,
                            struct err *err);
+
+/* Learn up to which time all commits are visible; 0: unknown. PRE: what is
+ * visible is looked at afterwards. */
+int64_t change_settled_us(const struct tablet *t);
+
+/* Lower *@sequence to that of the first commit at or after @us. Parks. */
+MUST_CHECK int change_find_time(struct change_sources *s,
+                                int64_t us,
+                                uint64_t *sequence,
+                                struct err *err);
 
 /* As QUARRY_CHANGES_OLDEST of quarry.h. */
 #define CHANGE_OLDEST INT64_MIN

@@ -45,7 +45,7 @@ static void add_kept(struct change_sources *s)
     for (size_t i = 0; i < s->kept_count; i++) {
         const struct change_file_info *f = &s->kept[i]->info;
         size_t group = group_index(s, f->group);
-        if (group < s->snapshot.group_count &&
+        if (group < s->snapshot.group_count && !change_file_is_past(f) &&
             !has_number(s, f->file.table.number))
             s->files[s->file_count++] =
                 (struct change_source_file){s->kept[i],

@@ -6,6 +6,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/async.h"
 #include "bigtable/client/client.h"
+#include "bigtable/index/index_write.h"
 #include "bigtable/row/mutation.h"
 
 /* The caller may close his table while the call is under way. */
@@ -40,6 +41,8 @@ static void run_apply_alone(struct apply_call *c)
     const struct target_ops *ops = c->table.ops;
     c->err = mem_zalloc(1, sizeof(*c->err));
     c->rc = ops->apply(&c->table, &c->mutation, &c->opts, c->err);
+    if (c->rc == ERR_CONFLICT)
+        c->rc = index_apply(&c->table, &c->mutation, &c->opts, c->err);
     ops->table_release(&c->table);
 }
 
@@ -50,6 +53,13 @@ static void
 take_code(struct apply_call *c, int code, size_t count, const struct err *why)
 {
     c->rc = code;
+    if (code == ERR_CONFLICT) { /* Here, on a thread that may block. */
+        c->err = mem_zalloc(1, sizeof(*c->err));
+        c->rc = index_apply(&c->table, &c->mutation, &c->opts, c->err);
+        c->base.again = false;
+        c->table.ops->table_release(&c->table);
+        return;
+    }
     c->base.again = apply_is_again(code, count);
     if (c->base.again)
         return;

@@ -7,6 +7,7 @@
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "bigtable/client/client.h"
+#include "bigtable/index/index_write.h"
 #include "bigtable/wire/load_calls.h"
 
 int quarry_bulk_begin(struct quarry *q,
@@ -16,6 +17,8 @@ int quarry_bulk_begin(struct quarry *q,
                       struct err *err)
 {
     int rc = load_check_name("the load's id", slice_str(id), err);
+    if (rc == 0)
+        rc = index_refuse(q, table, "a bulk load", err);
     if (rc == 0)
         rc = q->ops->bulk_begin(q, table, id, ticket, err);
     if (rc)
@@ -58,6 +61,15 @@ static void count_files(const struct load_list *l, struct quarry_bulk_result *r)
     }
 }
 
+/* An index may have been made since the load began. */
+static int refuse_indexed(struct quarry *q, struct slice table, struct err *err)
+{
+    char *name = mem_strndup(table.data, table.len);
+    int rc = index_refuse(q, name, "a bulk load", err);
+    mem_free(name);
+    return rc;
+}
+
 int quarry_bulk_commit(struct quarry *q,
                        struct slice ticket,
                        struct slice files,
@@ -77,6 +89,9 @@ int quarry_bulk_commit(struct quarry *q,
         if (!result)
             result = &own;
         count_files(&l, result);
+        rc = refuse_indexed(q, t.table, err);
+    }
+    if (rc == 0) {
         rc = q->ops->bulk_commit(q, &t, &l, result, err);
         if (rc)
             err_wrap(err, "load %.*s into %.*s", SLICE_ARG(t.id),

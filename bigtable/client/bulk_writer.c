@@ -448,6 +448,13 @@ static int bulk_writer_set(struct quarry_bulk_writer *w,
     if (timestamp_us == QUARRY_NOW)
         timestamp_us = w->now_us;
     rc = check_cell(row, qualifier, timestamp_us, value, err);
+    if (rc == 0 && f->aggregate &&
+        !aggregate_takes(f->aggregate, ENTRY_PUT, value))
+        rc = err_set(err, ERR_INVALID,
+                     "row \"%.*s\": %zu bytes are no state of the aggregate "
+                     "%s of family %s",
+                     SLICE_ARG(row), value.len, aggregate_name(f->aggregate),
+                     f->name);
     if (rc == 0 && (w->row.len == 0 || !slice_eq(row, buf_slice(&w->row))))
         rc = begin_row(w, row, err);
     if (rc == 0)
@@ -475,7 +482,12 @@ int quarry_bulk_writer_add(struct quarry_bulk_writer *w,
     struct mutation_op op;
     int rc = mutation_check(m, err);
     while (rc == 0 && mutation_next(&c, &op)) {
-        if (op.kind != MUTATION_SET)
+        if (op.kind == MUTATION_ADD || op.kind == MUTATION_MERGE)
+            rc = err_set(err, ERR_INVALID,
+                         "row \"%.*s\": a bulk load sets states of an "
+                         "aggregate, and does not add to them",
+                         SLICE_ARG(buf_slice(&m->row)));
+        else if (op.kind != MUTATION_SET)
             rc = err_set(err, ERR_INVALID,
                          "row \"%.*s\": a bulk load does not delete",
                          SLICE_ARG(buf_slice(&m->row)));

@@ -9,12 +9,16 @@
 #ifndef BIGTABLE_CLIENT_CLIENT_H
 #define BIGTABLE_CLIENT_CLIENT_H
 
+#include <stdatomic.h>
+
 #include "bigtable/quarry.h"
 #include "bigtable/write/write_queue.h"
 
 struct async_pool;
 struct change_partition;
 struct change_result;
+struct index_handles;
+struct index_set;
 struct key_loan;
 struct local_oracle;
 struct load_list;
@@ -36,6 +40,8 @@ struct quarry {
     struct local_oracle *oracle; /* Likewise. */
     struct cluster *cluster;     /* Of a cluster; otherwise NULL. */
     struct async_pool *async;    /* Its tasks start with the first calls. */
+    _Atomic(struct index_handles *)
+        indexes;  /* Owned; open tables of indexes. */
     bool is_view; /* Of quarry_as(): all but `cluster` is the original's. */
 };
 
@@ -63,7 +69,8 @@ struct change_block;
  * after it ended with @code? */
 static inline bool apply_is_again(int code, size_t count)
 {
-    return count > 1 && code && code != ERR_DEADLINE && code != ERR_CANCELLED;
+    return count > 1 && code && code != ERR_DEADLINE && code != ERR_CANCELLED &&
+           code != ERR_CONFLICT;
 }
 
 /* The operations of a target: a pointer for each of target_ops.def. */

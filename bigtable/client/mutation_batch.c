@@ -36,6 +36,38 @@ void quarry_mutation_set(struct quarry_mutation *m,
     mutation_set(m, slice_str(family), qualifier, timestamp_us, value);
 }
 
+void quarry_mutation_add(struct quarry_mutation *m,
+                         const char *family,
+                         struct slice qualifier,
+                         int64_t timestamp_us,
+                         int64_t input)
+{
+    char bytes[8];
+    put_be64(bytes, (uint64_t)input);
+    quarry_mutation_add_bytes(m, family, qualifier, timestamp_us,
+                              slice_make(bytes, sizeof(bytes)));
+}
+
+void quarry_mutation_add_bytes(struct quarry_mutation *m,
+                               const char *family,
+                               struct slice qualifier,
+                               int64_t timestamp_us,
+                               struct slice input)
+{
+    mutation_operand(m, MUTATION_ADD, slice_str(family), qualifier,
+                     timestamp_us, input);
+}
+
+void quarry_mutation_merge(struct quarry_mutation *m,
+                           const char *family,
+                           struct slice qualifier,
+                           int64_t timestamp_us,
+                           struct slice state)
+{
+    mutation_operand(m, MUTATION_MERGE, slice_str(family), qualifier,
+                     timestamp_us, state);
+}
+
 void quarry_mutation_delete_cells(struct quarry_mutation *m,
                                   const char *family,
                                   struct slice qualifier,

@@ -14,7 +14,9 @@
 #include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/client/table_info.h"
+#include "bigtable/index/index_write.h"
 #include "bigtable/quarry_access.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/row/schema.h"
 
 #define FILE_SCHEME "file:"
@@ -73,6 +75,7 @@ void quarry_close(struct quarry *q)
 {
     if (!q)
         return;
+    index_tables_close(q);
     if (q->ops)
         q->ops->target_close(q);
     if (q->owns_world)
@@ -92,6 +95,7 @@ int quarry_as(struct quarry *q,
     view = mem_zalloc(1, sizeof(*view));
     *view = *q;
     view->owns_world = false;
+    view->indexes = NULL;
     view->is_view = true;
     view->ops->target_view(q, view, principal);
     *out = view;
@@ -132,6 +136,11 @@ int quarry_timestamps(struct quarry *q,
 bool quarry_is_directory(const struct quarry *q)
 {
     return q->store != NULL;
+}
+
+const char *quarry_principal(const struct quarry *q)
+{
+    return q->ops->target_principal(q);
 }
 
 struct world *quarry_world(struct quarry *q)
@@ -200,7 +209,14 @@ int quarry_table_create_with_changes(struct quarry *q,
 
 int quarry_table_drop(struct quarry *q, const char *name, struct err *err)
 {
-    return q->ops->table_drop(q, name, err);
+    struct index_set *indexes = NULL;
+    int rc = index_take_set(q, name, &indexes);
+    if (rc == 0)
+        rc = q->ops->table_drop(q, name, err);
+    if (rc == 0)
+        index_drop_tables(q, indexes);
+    index_set_unref(indexes);
+    return rc;
 }
 
 int quarry_table_alter(struct quarry *q,
@@ -212,12 +228,30 @@ int quarry_table_alter(struct quarry *q,
     return q->ops->table_alter(q, name, changes, change_count, err);
 }
 
+int quarry_table_list_all(struct quarry *q,
+                          char ***names,
+                          size_t *count,
+                          struct err *err)
+{
+    return q->ops->table_list(q, names, count, err);
+}
+
 int quarry_table_list(struct quarry *q,
                       char ***names,
                       size_t *count,
                       struct err *err)
 {
-    return q->ops->table_list(q, names, count, err);
+    size_t kept = 0;
+    int rc = quarry_table_list_all(q, names, count, err);
+    for (size_t i = 0; rc == 0 && i < *count; i++) {
+        if ((*names)[i][0] == '.')
+            mem_free((*names)[i]);
+        else
+            (*names)[kept++] = (*names)[i];
+    }
+    if (rc == 0)
+        *count = kept;
+    return rc;
 }
 
 void quarry_names_free(char **names, size_t count)
@@ -311,7 +345,8 @@ int quarry_table_drop_rows(struct quarry *q,
                            struct slice end,
                            struct err *err)
 {
-    return q->ops->table_drop_rows(q, name, start, end, err);
+    int rc = q->ops->table_drop_rows(q, name, start, end, err);
+    return rc == ERR_CONFLICT ? index_drop_rows(q, name, start, end, err) : rc;
 }
 
 int quarry_table_split_points(struct quarry_table *t,
@@ -331,7 +366,8 @@ int quarry_apply(struct quarry_table *t,
                  struct err *err)
 {
     /* embedded_apply() or cluster_apply(). */
-    return t->ops->apply(t, m, opts, err);
+    int rc = t->ops->apply(t, m, opts, err);
+    return UNLIKELY(rc == ERR_CONFLICT) ? index_apply(t, m, opts, err) : rc;
 }
 
 int quarry_apply_batch(struct quarry_table *t,
@@ -341,7 +377,14 @@ int quarry_apply_batch(struct quarry_table *t,
                        size_t *failed_index,
                        struct err *err)
 {
-    return t->ops->apply_batch(t, mutations, count, opts, failed_index, err);
+    size_t failed = 0;
+    int rc = t->ops->apply_batch(t, mutations, count, opts, &failed, err);
+    if (UNLIKELY(rc == ERR_CONFLICT))
+        return index_apply_batch(t, mutations, failed, count, opts,
+                                 failed_index, err);
+    if (rc && failed_index)
+        *failed_index = failed;
+    return rc;
 }
 
 int quarry_apply_each(struct quarry_table *t,
@@ -351,7 +394,12 @@ int quarry_apply_each(struct quarry_table *t,
                       int *codes,
                       struct err *err)
 {
-    return t->ops->apply_each(t, mutations, count, opts, codes, err);
+    int rc = t->ops->apply_each(t, mutations, count, opts, codes, err);
+    bool indexed = false;
+    for (size_t i = 0; rc && i < count; i++)
+        indexed |= codes[i] == ERR_CONFLICT;
+    return indexed ? index_apply_each(t, mutations, count, opts, codes, err)
+                   : rc;
 }
 
 enum write_durability durability_of(const struct quarry_write_options *opts)
@@ -373,8 +421,12 @@ int quarry_check_and_mutate(struct quarry_table *t,
                             bool *matched,
                             struct err *err)
 {
-    return t->ops->check_and_mutate(t, row, predicate, if_true, if_false, opts,
-                                    matched, err);
+    int rc = t->ops->check_and_mutate(t, row, predicate, if_true, if_false,
+                                      opts, matched, err);
+    if (UNLIKELY(rc == ERR_CONFLICT))
+        return index_check_and_mutate(t, row, predicate, if_true, if_false,
+                                      opts, matched, err);
+    return rc;
 }
 
 int quarry_read_modify_write(struct quarry_table *t,
@@ -385,7 +437,12 @@ int quarry_read_modify_write(struct quarry_table *t,
                              struct quarry_row **out,
                              struct err *err)
 {
-    return t->ops->read_modify_write(t, row, rules, rule_count, opts, out, err);
+    int rc =
+        t->ops->read_modify_write(t, row, rules, rule_count, opts, out, err);
+    if (UNLIKELY(rc == ERR_CONFLICT))
+        return index_read_modify_write(t, row, rules, rule_count, opts, out,
+                                       err);
+    return rc;
 }
 
 /* --- reading ------------------------------------------------------------- */

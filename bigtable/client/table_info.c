@@ -28,6 +28,7 @@ static void describe_families(struct owned_info *o, const struct schema *s)
             &o->arena, schema_group_by_id(s, s->families[i].group)->name);
         gc_rule_format(s->families[i].gc, &text);
         f[i].gc = take_text(&o->arena, &text);
+        f[i].aggregate = aggregate_name(s->families[i].aggregate);
     }
     buf_close(&text);
     o->info.families = f;
@@ -69,12 +70,13 @@ void table_info_hide(struct quarry_table_info *info)
     for (size_t i = 0; i < info->family_count; i++)
         if (!hidden_is_name(slice_str(info->families[i].name)))
             info->families[n++] = info->families[i];
-    info->transactions = n < info->family_count;
+        else
+            info->transactions |=
+                hidden_is_txn(slice_str(info->families[i].name));
     info->family_count = n;
     n = 0;
     for (size_t i = 0; i < info->group_count; i++)
-        if (!info->transactions ||
-            !slice_eq_str(slice_str(HIDDEN_GROUP), info->groups[i].name))
+        if (!hidden_is_group(slice_str(info->groups[i].name)))
             info->groups[n++] = info->groups[i];
     info->group_count = n;
 }

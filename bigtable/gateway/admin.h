@@ -90,6 +90,26 @@ MUST_CHECK int admin_each_cluster(struct gateway *g,
     X(delete_snapshot)                                                         \
     X(create_table_from_snapshot)                                              \
     X(list_nothing)                                                            \
+    X(create_authorized_view)                                                  \
+    X(get_authorized_view)                                                     \
+    X(list_authorized_views)                                                   \
+    X(update_authorized_view)                                                  \
+    X(delete_authorized_view)                                                  \
+    X(create_logical_view)                                                     \
+    X(get_logical_view)                                                        \
+    X(list_logical_views)                                                      \
+    X(update_logical_view)                                                     \
+    X(delete_logical_view)                                                     \
+    X(create_materialized_view)                                                \
+    X(get_materialized_view)                                                   \
+    X(list_materialized_views)                                                 \
+    X(update_materialized_view)                                                \
+    X(delete_materialized_view)                                                \
+    X(create_schema_bundle)                                                    \
+    X(get_schema_bundle)                                                       \
+    X(list_schema_bundles)                                                     \
+    X(update_schema_bundle)                                                    \
+    X(delete_schema_bundle)                                                    \
     X(get_operation)                                                           \
     X(list_operations)                                                         \
     X(cancel_operation)                                                        \

@@ -176,6 +176,26 @@ check_family(const struct changes *c, const char *name, struct err *err)
     return err_set(err, ERR_NOTFOUND, "there is no column family \"%s\"", name);
 }
 
+/* A family is an aggregate, or none, as it was created. */
+static int check_same_aggregate(const struct changes *c,
+                                const struct modification *m,
+                                struct err *err)
+{
+    const char *aggregate;
+    int rc =
+        type_message_aggregate(pb_find(m->family, PB_ColumnFamily_value_type),
+                               "ColumnFamily.value_type", &aggregate, err);
+    for (size_t i = 0; rc == 0 && i < c->info->family_count; i++)
+        if (slice_eq_str(m->id, c->info->families[i].name) &&
+            strcmp(aggregate, c->info->families[i].aggregate) != 0)
+            rc = err_set(err, ERR_INVALID,
+                         "ColumnFamily.value_type: family \"%.*s\" %s an "
+                         "aggregate, which cannot be changed",
+                         SLICE_ARG(m->id),
+                         *c->info->families[i].aggregate ? "is" : "is not");
+    return rc;
+}
+
 static int add_change(struct changes *c, struct slice bytes, struct err *err)
 {
     char name[REQUEST_FAMILY_BYTES_MAX + 1];
@@ -192,6 +212,8 @@ static int add_change(struct changes *c, struct slice bytes, struct err *err)
         rc = check_new_name(c, m.id, err);
     if (rc == 0 && m.kind == QUARRY_UPDATE_FAMILY)
         rc = read_mask(c, &m, &gc_rule, &value_type, err);
+    if (rc == 0 && m.kind == QUARRY_UPDATE_FAMILY && value_type)
+        rc = check_same_aggregate(c, &m, err);
     if (rc == 0 && !gc_rule)
         rc = check_family(c, name, err);
     if (rc == 0 && value_type)

@@ -9,6 +9,7 @@
 #include "base/core/panic.h"
 #include "base/core/pb.h"
 #include "bigtable/gateway/admin_resource.h"
+#include "bigtable/gateway/admin_view.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/gateway.h"
@@ -380,6 +381,9 @@ static void run_removal(void *arg)
         r->rc =
             registry_remove_all(r->gateway->quarry, buf_slice(&key), r->err);
     buf_truncate(&key, key.len - 1);
+    if (r->rc == 0)
+        r->rc = admin_views_forget(r->gateway, r->name.instance, SLICE_EMPTY,
+                                   r->err);
     if (r->rc == 0)
         r->rc = registry_remove(r->gateway->quarry, buf_slice(&key), r->err);
     buf_close(&key);

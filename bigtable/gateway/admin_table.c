@@ -6,6 +6,7 @@
 
 #include "base/core/panic.h"
 #include "base/core/pb.h"
+#include "bigtable/gateway/admin_view.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/resource_registry.h"
@@ -389,6 +390,8 @@ int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
     admin_key(&key, name.instance, "tables", name.id);
     if (rc == 0)
         rc = registry_remove(g->own, buf_slice(&key), err);
+    if (rc == 0)
+        rc = admin_views_forget(g, name.instance, name.id, err);
     buf_close(&key);
     return rc ? rc : service_reply_empty(call, err);
 }

@@ -7,6 +7,7 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
+#include "bigtable/gateway/authorized_view.h"
 
 /* Bytes between two samples, and the most samples of a table. */
 #define SAMPLE_BYTES (UINT64_C(64) << 20)
@@ -22,6 +23,7 @@ STATIC_ASSERT((int)PB_SampleRowKeysRequest_table_name ==
 
 static int read_head(struct gateway *g,
                      struct slice message,
+                     struct slice view,
                      struct slice *resource,
                      struct err *err)
 {
@@ -30,15 +32,21 @@ static int read_head(struct gateway *g,
     *resource = pb_find(message, PB_PingAndWarmRequest_name);
     if (!pb_is_message(message))
         return service_bad_request(err);
-    return app_profile_check(g, *resource, profile, APP_PROFILE_READ, err);
+    return app_profile_check(g, view.len ? view : *resource, profile,
+                             APP_PROFILE_READ, err);
 }
 
-static int send_sample(struct grpc_call *call,
+/* Samples of a view are those of its rows, and the end. */
+static int send_sample(const struct authorized_view *view,
+                       struct grpc_call *call,
                        struct slice key,
                        uint64_t bytes,
                        struct err *err)
 {
-    struct buf *b = grpc_scratch(call);
+    struct buf *b;
+    if (key.len && !authorized_view_has_row(view, key))
+        return 0;
+    b = grpc_scratch(call);
     if (key.len)
         pb_put_bytes(b, PB_SampleRowKeysResponse_row_key, key);
     if (bytes)
@@ -50,6 +58,7 @@ static int send_sample(struct grpc_call *call,
 /* A table and its split points, while samples are sent. */
 struct samples {
     struct quarry_table *table;
+    struct authorized_view *view; /* NULL: none. */
     struct quarry_table_info *info;
     struct slice *points; /* Owned, with their bytes. */
     size_t point_count;
@@ -91,11 +100,11 @@ static int send_tablet(struct samples *s,
     for (size_t i = 1; i <= inside && rc == 0; i++) {
         struct slice key = s->points[s->next_point++];
         if (slice_cmp(key, tablet->start) > 0)
-            rc = send_sample(call, key,
+            rc = send_sample(s->view, call, key,
                              s->bytes + tablet->bytes * i / (inside + 1), err);
     }
     s->bytes += tablet->bytes;
-    return rc ? rc : send_sample(call, tablet->end, s->bytes, err);
+    return rc ? rc : send_sample(s->view, call, tablet->end, s->bytes, err);
 }
 
 /* The sample of a table too small to be split is its first row: some clients
@@ -112,7 +121,7 @@ send_first_row(struct samples *s, struct grpc_call *call, struct err *err)
         return rc;
     rc = quarry_scanner_next(scanner, &row, err);
     if (rc == 0 && row)
-        rc = send_sample(call, row->key, 0, err);
+        rc = send_sample(s->view, call, row->key, 0, err);
     quarry_scanner_close(scanner);
     return rc;
 }
@@ -133,14 +142,24 @@ int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
     struct gateway *g = ctx;
     struct samples s = {.table = NULL};
     char store_name[STORE_NAME_BYTES];
+    struct slice request = grpc_request(call);
+    struct slice view =
+        pb_find(request, PB_SampleRowKeysRequest_authorized_view_name);
     struct slice name;
-    int rc = read_head(g, grpc_request(call), &name, err);
+    int rc = read_head(g, request, view, &name, err);
+    if (rc == 0 &&
+        pb_find(request, PB_SampleRowKeysRequest_materialized_view_name).len)
+        rc = err_set(err, ERR_UNSUPPORTED, "reading a materialized view");
+    if (rc == 0)
+        rc = authorized_view_open(g, view, &name, &s.view, err);
     if (rc == 0)
         rc = service_store_name(g, name, store_name, err);
     if (rc == 0)
         rc = service_open_table(g, name, &s.table, err);
-    if (rc)
+    if (rc) {
+        authorized_view_close(s.view);
         return rc;
+    }
     rc = service_describe(g, store_name, &s.info, err);
     if (rc == 0) {
         rc = quarry_table_split_points(s.table, wanted_parts(s.info), &s.points,
@@ -151,6 +170,7 @@ int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
         quarry_table_info_free(s.info);
     }
     quarry_table_close(s.table);
+    authorized_view_close(s.view);
     return rc;
 }
 
@@ -158,7 +178,7 @@ int data_ping_and_warm(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct resource_name name;
     struct slice text;
-    int rc = read_head(ctx, grpc_request(call), &text, err);
+    int rc = read_head(ctx, grpc_request(call), SLICE_EMPTY, &text, err);
     if (rc == 0)
         rc = resource_name_parse_kind(text, "", &name, err);
     return rc ? rc : service_reply_empty(call, err);

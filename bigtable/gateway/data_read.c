@@ -11,6 +11,7 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
+#include "bigtable/gateway/authorized_view.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_rows.h"
 #include "bigtable/gateway/reverse.h"
@@ -39,7 +40,8 @@ struct read_request {
     uint64_t stats;
     bool reversed;
     bool has_filter;
-    bool view; /* It names a view of the table. */
+    struct slice view; /* Name of an authorized view of the table. */
+    bool materialized; /* It names a materialized view. */
 };
 
 struct read {
@@ -47,6 +49,7 @@ struct read {
     struct grpc_call *call;
     struct read_request request;
     struct quarry_table *table;
+    struct authorized_view *view; /* Owned; NULL: none. */
     struct quarry_filter *filter;
     struct quarry_explain *explain; /* Owned; NULL: no statistics wanted. */
     struct request_rows rows;
@@ -72,8 +75,10 @@ data_read_parse(struct slice bytes, struct read_request *out, struct err *err)
 {
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
-    *out = (struct read_request){
-        .table = SLICE_EMPTY, .rows = SLICE_EMPTY, .profile = SLICE_EMPTY};
+    *out = (struct read_request){.table = SLICE_EMPTY,
+                                 .rows = SLICE_EMPTY,
+                                 .profile = SLICE_EMPTY,
+                                 .view = SLICE_EMPTY};
     while (pb_next(&c, &f)) {
         if (pb_is_bytes(&f, PB_ReadRowsRequest_table_name)) {
             out->table = f.bytes;
@@ -90,9 +95,10 @@ data_read_parse(struct slice bytes, struct read_request *out, struct err *err)
             out->stats = f.integer;
         } else if (pb_is_integer(&f, PB_ReadRowsRequest_reversed)) {
             out->reversed = f.integer != 0;
-        } else if (f.number == PB_ReadRowsRequest_authorized_view_name ||
-                   f.number == PB_ReadRowsRequest_materialized_view_name) {
-            out->view = f.bytes.len > 0;
+        } else if (pb_is_bytes(&f, PB_ReadRowsRequest_authorized_view_name)) {
+            out->view = f.bytes;
+        } else if (pb_is_bytes(&f, PB_ReadRowsRequest_materialized_view_name)) {
+            out->materialized = f.bytes.len > 0;
         }
     }
     return c.bad ? service_bad_request(err) : 0;
@@ -105,8 +111,8 @@ static bool wants_stats(const struct read_request *r)
 
 static int data_read_check(const struct read_request *r, struct err *err)
 {
-    if (r->view)
-        return err_set(err, ERR_UNSUPPORTED, "reading through a view");
+    if (r->materialized)
+        return err_set(err, ERR_UNSUPPORTED, "reading a materialized view");
     if (r->limit < 0)
         return err_set(err, ERR_INVALID, "rows_limit must not be negative");
     return 0;
@@ -137,6 +143,9 @@ static int data_read_prepare(struct read *r, struct err *err)
     if (rc == 0)
         rc = data_read_check(&r->request, err);
     if (rc == 0)
+        rc = authorized_view_open(r->gateway, r->request.view,
+                                  &r->request.table, &r->view, err);
+    if (rc == 0)
         rc = app_profile_check(r->gateway, r->request.table, r->request.profile,
                                APP_PROFILE_READ, err);
     if (rc == 0)
@@ -145,6 +154,10 @@ static int data_read_prepare(struct read *r, struct err *err)
         rc = request_rows_parse(&r->rows, r->request.rows, err);
     if (rc == 0 && r->request.has_filter)
         rc = request_filter(r->request.filter, &r->filter, err);
+    if (rc == 0) {
+        authorized_view_limit_rows(r->view, &r->rows);
+        authorized_view_limit_filter(r->view, &r->filter);
+    }
     if (rc == 0 && wants_stats(&r->request))
         r->explain = quarry_explain_new();
     fill_options(r);
@@ -326,6 +339,7 @@ static void close_read(struct read *r)
 {
     close_scan(r);
     quarry_explain_free(r->explain);
+    authorized_view_close(r->view);
     quarry_filter_free(r->filter);
     quarry_table_close(r->table);
     request_rows_close(&r->rows);

@@ -10,6 +10,7 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
+#include "bigtable/gateway/authorized_view.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
@@ -31,6 +32,7 @@ struct check_request {
     struct slice message;
     struct request_row
         q; /* Its lists: the changes if the predicate matches, and if not. */
+    struct authorized_view *view; /* Owned; NULL: none. */
     bool matched;
     int rc;
     struct err *err;
@@ -60,8 +62,11 @@ apply_check(struct check_request *r, struct quarry_table *t, struct err *err)
     int rc = 0;
     if (r->q.has_filter)
         rc = request_filter(r->q.filter, &predicate, err);
+    authorized_view_limit_filter(r->view, &predicate);
     if (rc == 0)
         rc = add_both(r, m, err);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = authorized_view_check(r->view, m[i], err);
     if (rc == 0)
         rc = quarry_check_and_mutate(
             t, r->q.row, predicate, r->q.counts[0] ? m[0] : NULL,
@@ -77,6 +82,9 @@ static void run_check(void *arg)
     struct check_request *r = arg;
     struct quarry_table *t;
     r->rc = request_row_parse(&r->q, r->message, &check_fields, r->err);
+    if (r->rc == 0)
+        r->rc = authorized_view_open(r->gateway, r->q.view, &r->q.table,
+                                     &r->view, r->err);
     if (r->rc == 0)
         r->rc = app_profile_check(r->gateway, r->q.table, r->q.profile,
                                   APP_PROFILE_TRANSACTION, r->err);
@@ -94,6 +102,7 @@ int data_check_and_mutate(void *ctx, struct grpc_call *call, struct err *err)
         .gateway = ctx, .message = grpc_request(call), .err = err};
     struct buf *b;
     service_run(r.gateway, call, run_check, &r);
+    authorized_view_close(r.view);
     if (r.rc)
         return r.rc;
     b = grpc_scratch(call);
@@ -121,6 +130,7 @@ struct modify_request {
     struct gateway *gateway;
     struct slice message;
     struct request_row q;          /* Its list: the rules. */
+    struct authorized_view *view;  /* Owned; NULL: none. */
     struct quarry_rmw_rule *rules; /* Owned. */
     struct rule_names *names;      /* Owned. */
     struct quarry_row *out;        /* Owned. */
@@ -173,6 +183,10 @@ static int parse_rules(struct modify_request *r, struct err *err)
     while (rc == 0 && pb_next(&c, &f))
         if (pb_is_bytes(&f, PB_ReadModifyWriteRowRequest_rules)) {
             rc = parse_rule(f.bytes, &r->rules[i], &r->names[i], err);
+            if (rc == 0)
+                rc = authorized_view_check_column(r->view, r->q.row,
+                                                  slice_str(r->names[i].family),
+                                                  r->rules[i].qualifier, err);
             i++;
         }
     return rc;
@@ -183,6 +197,9 @@ static void run_modify(void *arg)
     struct modify_request *r = arg;
     struct quarry_table *t;
     r->rc = request_row_parse(&r->q, r->message, &modify_fields, r->err);
+    if (r->rc == 0)
+        r->rc = authorized_view_open(r->gateway, r->q.view, &r->q.table,
+                                     &r->view, r->err);
     if (r->rc == 0)
         r->rc = app_profile_check(r->gateway, r->q.table, r->q.profile,
                                   APP_PROFILE_TRANSACTION, r->err);
@@ -254,6 +271,7 @@ int data_read_modify_write(void *ctx, struct grpc_call *call, struct err *err)
     int rc;
     service_run(r.gateway, call, run_modify, &r);
     rc = r.rc ? r.rc : reply_modify(&r, call, err);
+    authorized_view_close(r.view);
     quarry_row_free(r.out);
     mem_free(r.rules);
     mem_free(r.names);

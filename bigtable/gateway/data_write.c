@@ -7,6 +7,7 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
+#include "bigtable/gateway/authorized_view.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/row_batch.h"
@@ -23,26 +24,34 @@ struct row_request {
 
 static int apply_row(struct row_request *r, struct err *err)
 {
+    struct authorized_view *view = NULL;
     struct row_batch *batch;
     struct quarry_mutation *m;
     struct quarry_table *t;
     struct request_row q;
     int rc = request_row_parse(&q, r->message, &request_row_write, err);
     if (rc == 0)
+        rc = authorized_view_open(r->gateway, q.view, &q.table, &view, err);
+    if (rc == 0)
         rc = app_profile_check(r->gateway, q.table, q.profile,
                                APP_PROFILE_WRITE, err);
     if (rc == 0)
         rc = service_open_table(r->gateway, q.table, &t, err);
-    if (rc)
+    if (rc) {
+        authorized_view_close(view);
         return rc;
+    }
     batch = row_batch_take(r->gateway->batches, 1);
     m = row_batch_begin(batch, q.row, q.counts[0], q.message.len);
     rc = request_row_mutate(&q, m, service_now_us(r->gateway), err);
+    if (rc == 0)
+        rc = authorized_view_check(view, m, err);
     row_batch_end(batch, rc == 0);
     if (rc == 0)
         rc = quarry_apply(t, m, NULL, err);
     row_batch_give(r->gateway->batches, batch);
     quarry_table_close(t);
+    authorized_view_close(view);
     return rc;
 }
 
@@ -67,6 +76,8 @@ struct rows_request {
     struct slice message;
     struct slice table;
     struct slice profile;
+    struct slice view_name;
+    struct authorized_view *view; /* Owned; NULL: none. */
     size_t entry_count;
     size_t mutation_count;        /* Of the entries parsed so far. */
     struct row_batch *batch;      /* The rows that are valid, */
@@ -111,9 +122,8 @@ static int parse_rows(struct rows_request *r, struct err *err)
             r->table = f.bytes;
         else if (pb_is_bytes(&f, PB_MutateRowsRequest_app_profile_id))
             r->profile = f.bytes;
-        else if (pb_is_bytes(&f, PB_MutateRowsRequest_authorized_view_name) &&
-                 f.bytes.len)
-            rc = request_no_views(err);
+        else if (pb_is_bytes(&f, PB_MutateRowsRequest_authorized_view_name))
+            r->view_name = f.bytes;
         else if (pb_is_bytes(&f, PB_MutateRowsRequest_entries) &&
                  ++r->entry_count > REQUEST_MUTATIONS_MAX)
             rc = request_too_many(err);
@@ -152,6 +162,8 @@ static int build_row(struct rows_request *r,
              ? request_mutation_take(m, e->last, now_us, err)
              : request_mutation_add_all(
                    m, bytes, PB_MutateRowsRequest_Entry_mutations, now_us, err);
+    if (rc == 0)
+        rc = authorized_view_check(r->view, m, err);
     row_batch_end(r->batch, rc == 0);
     return rc;
 }
@@ -225,6 +237,9 @@ static void run_rows(void *arg)
     struct quarry_table *t;
     r->rc = parse_rows(r, r->err);
     if (r->rc == 0)
+        r->rc = authorized_view_open(r->gateway, r->view_name, &r->table,
+                                     &r->view, r->err);
+    if (r->rc == 0)
         r->rc = app_profile_check(r->gateway, r->table, r->profile,
                                   APP_PROFILE_WRITE, r->err);
     if (r->rc == 0)
@@ -252,6 +267,7 @@ static void close_rows(struct rows_request *r)
         row_batch_give(r->gateway->batches, r->batch);
     for (size_t i = 0; i < r->entry_count && r->outcomes; i++)
         row_outcome_close(&r->outcomes[i]);
+    authorized_view_close(r->view);
     mem_free(r->indexes);
     mem_free(r->outcomes);
 }
@@ -262,6 +278,7 @@ int data_mutate_rows(void *ctx, struct grpc_call *call, struct err *err)
                              .message = grpc_request(call),
                              .table = SLICE_EMPTY,
                              .profile = SLICE_EMPTY,
+                             .view_name = SLICE_EMPTY,
                              .err = err};
     int rc;
     service_run(r.gateway, call, run_rows, &r);

@@ -5,6 +5,7 @@
 #include "base/core/panic.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
+#include "bigtable/gateway/authorized_view.h"
 #include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/row_batch.h"
 
@@ -23,18 +24,26 @@ static int data_write_many_take(struct row_writes *w,
                                 const struct grpc_call *call,
                                 struct err *err)
 {
+    struct authorized_view *view = NULL;
     struct quarry_mutation *m;
     struct request_row q;
     int rc = request_row_parse(&q, grpc_request(call), &request_row_write, err);
     if (rc == 0)
+        rc = authorized_view_open(w->gateway, q.view, &q.table, &view, err);
+    if (rc == 0)
         rc = app_profile_check(w->gateway, q.table, q.profile,
                                APP_PROFILE_WRITE, err);
-    if (rc)
+    if (rc) {
+        authorized_view_close(view);
         return rc;
+    }
     w->tables[w->count] = q.table;
     m = row_batch_begin(w->batch, q.row, q.counts[0], q.message.len);
     rc = request_row_mutate(&q, m, w->now_us, err);
+    if (rc == 0)
+        rc = authorized_view_check(view, m, err);
     row_batch_end(w->batch, rc == 0);
+    authorized_view_close(view);
     return rc;
 }
 

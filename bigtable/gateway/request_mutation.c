@@ -14,6 +14,8 @@
 #define GRANULARITY_US 1000
 /* The timestamp that stands for the server's clock. */
 #define SERVER_TIME (-1)
+/* A time that no cell of the API has. */
+#define NO_TIME_US (INT64_MIN + 2)
 
 struct fields {
     struct slice family;
@@ -136,6 +138,85 @@ static int delete_cells(struct quarry_mutation *m,
     return 0;
 }
 
+/* The fields of AddToCell and MergeToCell have the numbers of SetCell's, and
+ * are messages Value. */
+STATIC_ASSERT(
+    (int)PB_AddToCell_column_qualifier == (int)PB_SetCell_column_qualifier &&
+        (int)PB_AddToCell_timestamp == (int)PB_DeleteFromColumn_time_range &&
+        (int)PB_AddToCell_input == (int)PB_SetCell_value &&
+        (int)PB_MergeToCell_column_qualifier ==
+            (int)PB_AddToCell_column_qualifier &&
+        (int)PB_MergeToCell_timestamp == (int)PB_AddToCell_timestamp &&
+        (int)PB_MergeToCell_input == (int)PB_AddToCell_input,
+    "one loop reads all kinds of mutations");
+
+/* The input in @value, a Value: bytes as they are, an integer as 8 bytes in
+ * @room. *@any is false for NULL. */
+static int operand_input(struct slice value,
+                         char room[8],
+                         struct slice *out,
+                         bool *any,
+                         struct err *err)
+{
+    struct cursor c = cursor_make(value);
+    struct pb_field f;
+    *any = false;
+    *out = SLICE_EMPTY;
+    while (pb_next(&c, &f)) {
+        if (f.number == PB_Value_type)
+            continue;
+        *any = true;
+        if (pb_is_bytes(&f, PB_Value_raw_value) ||
+            pb_is_bytes(&f, PB_Value_bytes_value) ||
+            pb_is_bytes(&f, PB_Value_string_value)) {
+            *out = f.bytes;
+        } else if (pb_is_integer(&f, PB_Value_int_value)) {
+            put_be64(room, f.integer);
+            *out = slice_make(room, 8);
+        } else {
+            return err_set(err, ERR_INVALID,
+                           "input: an aggregate takes int_value, bytes_value, "
+                           "string_value or raw_value");
+        }
+    }
+    return c.bad ? err_set(err, ERR_INVALID, "input: not a Value") : 0;
+}
+
+/* AddToCell and MergeToCell. */
+static int add_operand(struct quarry_mutation *m,
+                       enum mutation_kind kind,
+                       const struct fields *f,
+                       const char *family,
+                       struct err *err)
+{
+    int64_t us =
+        (int64_t)pb_find_integer(f->times, PB_Value_raw_timestamp_micros);
+    struct slice input;
+    char room[8];
+    bool any;
+    int rc = operand_input(f->value, room, &input, &any, err);
+    if (rc)
+        return rc;
+    if (!pb_has_field(f->qualifier, PB_Value_raw_value))
+        return err_set(err, ERR_INVALID,
+                       "column_qualifier: a raw_value is wanted");
+    if (!pb_has_field(f->times, PB_Value_raw_timestamp_micros))
+        return err_set(err, ERR_INVALID,
+                       "timestamp: raw_timestamp_micros is wanted");
+    rc = check_time(us, err);
+    if (rc)
+        return rc;
+    if (!any && kind == MUTATION_ADD)
+        return err_set(err, ERR_INVALID, "input: there is none to add");
+    if (any)
+        mutation_operand(m, kind, slice_str(family),
+                         pb_find(f->qualifier, PB_Value_raw_value), us, input);
+    else /* Merging NULL has no effect: nor has this, but it has a family. */
+        mutation_delete_cells(m, slice_str(family), SLICE_EMPTY, NO_TIME_US,
+                              NO_TIME_US + 1);
+    return 0;
+}
+
 static int request_mutation_add_kind(struct quarry_mutation *m,
                                      const struct pb_field *kind,
                                      int64_t now_us,
@@ -160,9 +241,9 @@ static int request_mutation_add_kind(struct quarry_mutation *m,
     case PB_Mutation_delete_from_family:
         quarry_mutation_delete_family(m, family);
         return 0;
-    default:
-        return err_set(err, ERR_UNSUPPORTED,
-                       "aggregates (add_to_cell, merge_to_cell)");
+    case PB_Mutation_add_to_cell:
+        return add_operand(m, MUTATION_ADD, &f, family, err);
+    default: return add_operand(m, MUTATION_MERGE, &f, family, err);
     }
 }
 

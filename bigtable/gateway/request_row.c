@@ -31,18 +31,12 @@ int request_row_check(struct slice row, size_t count, struct err *err)
     return 0;
 }
 
-int request_no_views(struct err *err)
-{
-    return err_set(err, ERR_UNSUPPORTED, "writing through a view");
-}
-
-static int request_row_take(struct request_row *r,
-                            const struct request_row_fields *fields,
-                            const struct pb_field *f,
-                            struct err *err)
+static void request_row_take(struct request_row *r,
+                             const struct request_row_fields *fields,
+                             const struct pb_field *f)
 {
     if (f->wire != PB_BYTES)
-        return 0;
+        return;
     if (f->number == fields->table) {
         r->table = f->bytes;
     } else if (f->number == fields->row) {
@@ -57,10 +51,9 @@ static int request_row_take(struct request_row *r,
         r->has_filter = true;
     } else if (f->number == fields->profile) {
         r->profile = f->bytes;
-    } else if (f->number == fields->view && f->bytes.len) {
-        return request_no_views(err);
+    } else if (f->number == fields->view) {
+        r->view = f->bytes;
     }
-    return 0;
 }
 
 int request_row_parse(struct request_row *out,
@@ -76,10 +69,11 @@ int request_row_parse(struct request_row *out,
                                 .row = SLICE_EMPTY,
                                 .filter = SLICE_EMPTY,
                                 .profile = SLICE_EMPTY,
+                                .view = SLICE_EMPTY,
                                 .last = SLICE_EMPTY};
-    while (rc == 0 && pb_next(&c, &f))
-        rc = request_row_take(out, fields, &f, err);
-    if (rc == 0 && c.bad)
+    while (pb_next(&c, &f))
+        request_row_take(out, fields, &f);
+    if (c.bad)
         rc = service_bad_request(err);
     if (rc == 0)
         rc = request_row_check(out->row, out->counts[0] + out->counts[1], err);

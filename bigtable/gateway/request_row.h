@@ -33,13 +33,14 @@ struct request_row {
     struct slice row;
     struct slice filter;
     struct slice profile; /* The app profile's id; empty: the default. */
+    struct slice view;    /* An authorized view's name, instead of `table`. */
     bool has_filter;
     size_t counts[2];  /* Of each list. */
     struct slice last; /* The last message of the first list. */
 };
 
-/* Parse @message, which @out borrows. Errors: ERR_INVALID (malformed, no row
- * key, no changes or too many), ERR_UNSUPPORTED (a view). */
+/* Parse @message, which @out borrows. ERR_INVALID: malformed, no row key, no
+ * changes or too many. */
 MUST_CHECK int request_row_parse(struct request_row *out,
                                  struct slice message,
                                  const struct request_row_fields *fields,
@@ -57,7 +58,5 @@ MUST_CHECK int request_too_many(struct err *err);
 /* ERR_INVALID if @row is empty, or @count 0. */
 MUST_CHECK int
 request_row_check(struct slice row, size_t count, struct err *err);
-/* The error for a request through a view: ERR_UNSUPPORTED. */
-MUST_CHECK int request_no_views(struct err *err);
 
 #endif /* BIGTABLE_GATEWAY_REQUEST_ROW_H */

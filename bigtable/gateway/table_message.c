@@ -40,8 +40,13 @@ static int put_family(struct buf *out,
         rc = gc_message_from_text(slice_str(family->gc), out, err);
         pb_close(out, rule);
     }
-    if (type.len)
+    if (*family->aggregate) {
+        size_t at = pb_open(out, PB_ColumnFamily_value_type);
+        type_message_put_aggregate(out, family->aggregate, type);
+        pb_close(out, at);
+    } else if (type.len) {
         pb_put_bytes(out, PB_ColumnFamily_value_type, type);
+    }
     pb_close(out, value);
     pb_close(out, entry);
     return rc;
@@ -130,11 +135,15 @@ int family_options(struct slice family, char **out, struct err *err)
     struct buf text = BUF_INIT;
     struct buf settled = BUF_INIT;
     struct slice type = pb_find(family, PB_ColumnFamily_value_type);
+    const char *aggregate = "";
     size_t empty;
     int rc = message_settle(&table_family_type, family, &settled, err);
     *out = NULL;
     buf_close(&settled);
-    if (rc == 0 && type.len)
+    if (rc == 0)
+        rc = type_message_aggregate(type, "ColumnFamily.value_type", &aggregate,
+                                    err);
+    if (rc == 0 && type.len && !*aggregate)
         rc = type_message_check(type, "ColumnFamily.value_type", err);
     if (rc)
         return rc;
@@ -144,6 +153,8 @@ int family_options(struct slice family, char **out, struct err *err)
                             err);
     if (text.len == empty)
         buf_append_str(&text, "none");
+    if (*aggregate)
+        buf_printf(&text, ",aggregate=%s", aggregate);
     *out = buf_take(&text);
     return rc;
 }

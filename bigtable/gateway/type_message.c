@@ -1,6 +1,6 @@
 /* Types of values and of row keys: bounded recursion over the message Type.
- * All types of the API are accepted except aggregates, whose cells are added
- * up, which no family here does.
+ * Aggregates, whose cells are added up, are of families as a whole, and not
+ * within other types.
  */
 #include "bigtable/gateway/type_message.h"
 
@@ -72,9 +72,8 @@ check_type(struct slice type, const char *what, unsigned depth, struct err *err)
                        what, DEPTH_MAX);
     switch (kind.number) {
     case PB_Type_aggregate_type:
-        return err_set(err, ERR_UNSUPPORTED,
-                       "%s: aggregates (families whose cells are added up)",
-                       what);
+        return err_set(err, ERR_INVALID,
+                       "%s: an aggregate is not within another type", what);
     case PB_Type_array_type:
         return check_part(kind.bytes, PB_Array_element_type, what, depth, err);
     case PB_Type_map_type:
@@ -89,6 +88,143 @@ check_type(struct slice type, const char *what, unsigned depth, struct err *err)
 int type_message_check(struct slice type, const char *what, struct err *err)
 {
     return check_type(type, what, 1, err);
+}
+
+/* --- aggregates ---------------------------------------------------------- */
+
+/* The number of the kind of @type, of Type; 0: it has none. */
+static uint64_t kind_of_type(struct slice type, struct pb_field *kind)
+{
+    return find_kind(type, PB_Type_enum_type, kind) ? kind->number : 0;
+}
+
+/* Is @type of integers as 8 bytes, big-endian, which is the default? */
+static bool is_plain_integer(struct slice type)
+{
+    struct pb_field kind;
+    struct pb_field encoding;
+    return kind_of_type(type, &kind) == PB_Type_int64_type &&
+           (!find_kind(pb_find(kind.bytes, PB_Int64_encoding),
+                       PB_Int64_Encoding_ordered_code_bytes, &encoding) ||
+            encoding.number == PB_Int64_Encoding_big_endian_bytes);
+}
+
+/* Bytes, strings, and what has no type. */
+static bool is_plain_bytes(struct slice type)
+{
+    struct pb_field kind;
+    uint64_t number = kind_of_type(type, &kind);
+    return type.len == 0 || number == PB_Type_bytes_type ||
+           number == PB_Type_string_type;
+}
+
+static int aggregate_of_input(struct slice aggregate,
+                              const char *what,
+                              const char *integers,
+                              const char *bytes,
+                              const char **out,
+                              struct err *err)
+{
+    struct slice input = pb_find(aggregate, PB_Aggregate_input_type);
+    *out = "";
+    if (is_plain_integer(input))
+        *out = integers;
+    else if (bytes && is_plain_bytes(input))
+        *out = bytes;
+    if (**out)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "%s: the aggregate takes no such input_type, but %s", what,
+                   bytes ? "Int64, Bytes, String or none"
+                         : "Int64 in big-endian bytes");
+}
+
+/* The function of @aggregate, by its field in the message; 0: none. */
+static uint64_t aggregator_of(struct slice aggregate)
+{
+    struct cursor c = cursor_make(aggregate);
+    struct pb_field f;
+    uint64_t function = 0;
+    while (pb_next(&c, &f))
+        if (f.wire == PB_BYTES && f.number >= PB_Aggregate_sum)
+            function = f.number;
+    return c.bad ? 0 : function;
+}
+
+int type_message_aggregate(struct slice type,
+                           const char *what,
+                           const char **aggregate,
+                           struct err *err)
+{
+    struct pb_field f;
+    *aggregate = "";
+    if (kind_of_type(type, &f) != PB_Type_aggregate_type)
+        return 0;
+    switch (aggregator_of(f.bytes)) {
+    case PB_Aggregate_sum:
+        return aggregate_of_input(f.bytes, what, "sum", NULL, aggregate, err);
+    case PB_Aggregate_min:
+        return aggregate_of_input(f.bytes, what, "min", NULL, aggregate, err);
+    case PB_Aggregate_max:
+        return aggregate_of_input(f.bytes, what, "max", NULL, aggregate, err);
+    case PB_Aggregate_hllpp_unique_count:
+        return aggregate_of_input(f.bytes, what, "hll", "hll-bytes", aggregate,
+                                  err);
+    default:
+        return err_set(err, ERR_INVALID,
+                       "%s: an aggregate without a known aggregator", what);
+    }
+}
+
+/* Append field @number: a Type of integers, or of bytes, with its encoding. */
+static void put_plain_type(struct buf *out, unsigned number, bool integers)
+{
+    size_t type = pb_open(out, number);
+    size_t kind = pb_open(out, integers ? (unsigned)PB_Type_int64_type
+                                        : (unsigned)PB_Type_bytes_type);
+    size_t encoding = pb_open(out, PB_Int64_encoding);
+    pb_put_bytes(out, PB_Int64_Encoding_big_endian_bytes, SLICE_EMPTY);
+    pb_close(out, encoding);
+    pb_close(out, kind);
+    pb_close(out, type);
+}
+
+STATIC_ASSERT((int)PB_Int64_encoding == (int)PB_Bytes_encoding &&
+                  (int)PB_Int64_Encoding_big_endian_bytes ==
+                      (int)PB_Bytes_Encoding_raw,
+              "the encodings of both types have the same numbers");
+
+void type_message_put_aggregate(struct buf *out,
+                                const char *aggregate,
+                                struct slice given)
+{
+    static const struct {
+        const char *name;
+        unsigned function;
+        bool integers; /* Its input; */
+        bool sketch;   /* its state is one. */
+    } kinds[] = {
+        {"sum", PB_Aggregate_sum, true, false},
+        {"min", PB_Aggregate_min, true, false},
+        {"max", PB_Aggregate_max, true, false},
+        {"hll", PB_Aggregate_hllpp_unique_count, true, true},
+        {"hll-bytes", PB_Aggregate_hllpp_unique_count, false, true},
+    };
+    struct slice input = pb_find(pb_find(given, PB_Type_aggregate_type),
+                                 PB_Aggregate_input_type);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        size_t type;
+        if (!slice_eq_str(slice_str(aggregate), kinds[i].name))
+            continue;
+        type = pb_open(out, PB_Type_aggregate_type);
+        if (!kinds[i].integers && input.len)
+            pb_put_bytes(out, PB_Aggregate_input_type, input);
+        else
+            put_plain_type(out, PB_Aggregate_input_type, kinds[i].integers);
+        put_plain_type(out, PB_Aggregate_state_type, !kinds[i].sketch);
+        pb_put_bytes(out, kinds[i].function, SLICE_EMPTY);
+        pb_close(out, type);
+    }
 }
 
 /* --- row keys ------------------------------------------------------------ */

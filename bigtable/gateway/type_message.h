@@ -10,10 +10,26 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct buf;
+
 /* Check that @type is one of the API's. @what names its field in errors.
- * Errors: ERR_INVALID; ERR_UNSUPPORTED (an aggregate). */
+ * ERR_INVALID. */
 MUST_CHECK int
 type_message_check(struct slice type, const char *what, struct err *err);
+
+/* If @type is an aggregate, set *@aggregate to the family option that stands
+ * for it, "sum" and so on; else to "". ERR_INVALID: an aggregate of an unknown
+ * function, or of an input that the function does not take. */
+MUST_CHECK int type_message_aggregate(struct slice type,
+                                      const char *what,
+                                      const char **aggregate,
+                                      struct err *err);
+/* Append the Type of a family with @aggregate (not ""), its state's included;
+ * bytes are the input of @given, the Type that it was created with, which may
+ * be empty. */
+void type_message_put_aggregate(struct buf *out,
+                                const char *aggregate,
+                                struct slice given);
 
 /* Is @name taken, so that no field of a row key may have it? */
 typedef bool (*row_key_name_cb)(void *ctx, struct slice name);

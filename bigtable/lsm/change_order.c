@@ -251,6 +251,31 @@ void change_order_copy_marks(const struct change_order *o,
     }
 }
 
+bool change_order_find_mark(const struct change_order *o,
+                            uint64_t sequence,
+                            struct change_mark *out)
+{
+    const struct mark_chunk *c = o->first_marks;
+    const struct mark_chunk *next;
+    size_t low = 0;
+    size_t high;
+    while ((next = marks_next(c)) && marks_count(next) &&
+           next->marks[0].sequence <= sequence)
+        c = next;
+    high = marks_count(c);
+    while (low < high) { /* Marks before `low` are at or before it. */
+        size_t middle = low + (high - low) / 2;
+        if (c->marks[middle].sequence <= sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return false;
+    *out = c->marks[low - 1];
+    return true;
+}
+
 /* Take over the marks up to the entry the cursor is at. */
 static void order_cursor_mark(struct order_cursor *c)
 {

@@ -51,6 +51,12 @@ void change_order_copy_marks(const struct change_order *o,
                              uint64_t sequence_max,
                              struct change_marks *out);
 
+/* The mark of the entry numbered @sequence, the last one at or before it.
+ * False: there is none. */
+bool change_order_find_mark(const struct change_order *o,
+                            uint64_t sequence,
+                            struct change_mark *out);
+
 /* A walk over the entries in the order of their numbers. */
 struct order_cursor {
     const struct order_chunk *chunk;

@@ -39,6 +39,8 @@ struct job {
     struct lsm *lsm;
     struct merge merge;
     struct output output;
+    struct output past; /* Entries taken out that the past needs. */
+    struct change_extent past_extent;
     struct lsm_filter *filter; /* NULL keeps everything. */
     struct buf last_key;       /* To drop entries that came twice. */
     uint64_t bytes_in;
@@ -46,6 +48,8 @@ struct job {
     uint64_t to_judge_bytes; /* Of a merge's tables; 0: judged, or a flush. */
     uint64_t started_ns;
     uint64_t bytes_per_s; /* Rate limit; 0 for none. */
+    int put_code;         /* Of what the filter puts, */
+    struct err put_err;   /* if that failed. */
 };
 
 static int check_cancelled(const struct lsm *l, struct err *err)
@@ -61,6 +65,8 @@ static int keep_rate(struct job *j, struct err *err)
     struct world *w = fs_world(j->lsm->options.fs);
     int rc = check_cancelled(j->lsm, err);
 
+    if (!rc && j->put_code)
+        rc = err_copy(err, &j->put_err);
     while (!rc && j->bytes_per_s > 0) {
         uint64_t due_ns =
             (uint64_t)((double)j->bytes_in * 1e9 / (double)j->bytes_per_s);
@@ -108,6 +114,37 @@ keep_entry(struct job *j, const struct merge_source *top, struct err *err)
     return output_add(&j->output, top->key, top->value, err);
 }
 
+/* The filter's own entries. */
+static void put_entry(void *ctx, struct slice key, struct slice value)
+{
+    struct job *j = ctx;
+    /* A state may be longer than its operands. */
+    j->bytes_kept = MIN_OF(j->bytes_kept + key.len + value.len, j->bytes_in);
+    if (j->put_code == 0)
+        j->put_code = output_add(&j->output, key, value, &j->put_err);
+}
+
+/* No more entries come: the filter puts what it holds. */
+static int finish_filter(struct job *j, struct err *err)
+{
+    if (j->filter && j->filter->finish)
+        j->filter->finish(j->filter->ctx);
+    return j->put_code ? err_copy(err, &j->put_err) : 0;
+}
+
+static int
+judge_entry(struct job *j, const struct merge_source *top, struct err *err)
+{
+    struct lsm_filter *f = j->filter;
+    bool kept = !f || f->keep(f->ctx, top->key, top->value);
+    int rc = 0;
+
+    if (f && f->past && j->past.lsm &&
+        f->past(f->ctx, top->key, top->value, kept))
+        rc = output_add(&j->past, top->key, top->value, err);
+    return !rc && kept ? keep_entry(j, top, err) : rc;
+}
+
 static int merge_all(struct job *j, struct err *err)
 {
     const struct merge_source *top;
@@ -118,14 +155,15 @@ static int merge_all(struct job *j, struct err *err)
         j->bytes_in += top->key.len + top->value.len;
         if (++count % CHECK_EVERY == 0)
             rc = keep_rate(j, err);
-        if (!rc && !is_repeated(j, top->key) &&
-            (!j->filter ||
-             j->filter->keep(j->filter->ctx, top->key, top->value)))
-            rc = keep_entry(j, top, err);
+        if (!rc && !is_repeated(j, top->key))
+            rc = judge_entry(j, top, err);
         if (!rc)
             rc = merge_next(&j->merge, err);
     }
-    INVARIANT(j->bytes_kept <= j->bytes_in);
+    if (!rc)
+        rc = finish_filter(j, err);
+    if (!rc)
+        rc = output_finish(&j->past, err);
     return rc ? rc : output_finish(&j->output, err);
 }
 
@@ -145,12 +183,18 @@ static int run_job(struct job *j,
     merge_init(&j->merge, sources, heap, count);
     if (hooks->new_filter && !j->output.changes)
         j->filter = hooks->new_filter(hooks->ctx, j->lsm);
+    if (j->filter) {
+        j->filter->put = put_entry;
+        j->filter->job = j;
+    }
     if (j->filter && j->filter->begin)
         j->filter->begin(j->filter->ctx, to_bottom);
     j->started_ns = world_mono_ns(fs_world(j->lsm->options.fs));
     rc = merge_all(j, err);
     if (j->filter && j->filter->end)
         j->filter->end(j->filter->ctx);
+    if (j->filter)
+        j->past_extent = j->filter->past_extent;
     if (j->filter && hooks->free_filter)
         hooks->free_filter(hooks->ctx, j->filter);
     buf_close(&j->last_key);
@@ -416,7 +460,7 @@ static int merge_runs(struct lsm *l,
                       const struct compaction_choice *c,
                       bool to_bottom,
                       bool all,
-                      struct output *o,
+                      struct job *j,
                       struct err *err)
 {
     struct source_bounds bounds = {.lower = l->options.lower,
@@ -425,11 +469,11 @@ static int merge_runs(struct lsm *l,
     struct run_source *runs = mem_alloc(c->count * sizeof(*runs));
     struct merge_source **pointers =
         mem_zalloc(2 * c->count, sizeof(struct merge_source *));
-    struct job j = {.lsm = l,
-                    .to_judge_bytes = all ? 0 : c->bytes,
-                    .bytes_per_s = l->options.compaction_bytes_per_s};
     int rc;
 
+    *j = (struct job){.lsm = l,
+                      .to_judge_bytes = all ? 0 : c->bytes,
+                      .bytes_per_s = l->options.compaction_bytes_per_s};
     PRE(c->count > 0);
     PRE(c->first + c->count <= v->run_count);
     for (size_t i = 0; i < c->count; i++) {
@@ -438,9 +482,9 @@ static int merge_runs(struct lsm *l,
                         SSTABLE_READ_ONCE);
         pointers[i] = &runs[i].base;
     }
-    output_init(&j.output, l, c->bytes);
-    rc = run_job(&j, pointers, pointers + c->count, c->count, to_bottom, err);
-    *o = j.output;
+    output_init(&j->output, l, c->bytes);
+    output_init(&j->past, l, c->bytes);
+    rc = run_job(j, pointers, pointers + c->count, c->count, to_bottom, err);
     for (size_t i = 0; i < c->count; i++)
         run_source_close(&runs[i]);
     mem_free(runs);
@@ -448,13 +492,15 @@ static int merge_runs(struct lsm *l,
     return rc;
 }
 
-/* Commit @o in the place of the chosen runs of @v. PRE: edit_mutex is held. */
+/* Commit what @j wrote in the place of the chosen runs of @v. PRE: edit_mutex
+ * is held. */
 static int replace_runs(struct lsm *l,
                         const struct version *v,
                         const struct compaction_choice *c,
-                        struct output *o,
+                        struct job *j,
                         struct err *err)
 {
+    struct output *o = &j->output;
     const struct run *first = &v->runs[c->first];
     const struct run *last = &v->runs[c->first + c->count - 1];
     struct lsm_change change = {
@@ -463,6 +509,9 @@ static int replace_runs(struct lsm *l,
         .removed = first->tables, /* Neighbours in version.tables. */
         .removed_count =
             (size_t)(last->tables + last->table_count - first->tables),
+        .past = j->past.files,
+        .past_count = j->past.file_count,
+        .past_extent = j->past_extent,
     };
 
     PRE(first->number >= last->number);
@@ -489,15 +538,15 @@ static int compact_runs(struct lsm *l,
                         bool all,
                         struct err *err)
 {
-    struct output o;
-    int rc = merge_runs(l, v, c, to_bottom, all, &o, err);
+    struct job j;
+    int rc = merge_runs(l, v, c, to_bottom, all, &j, err);
     bool keep = !rc && l->options.commits_are_shared;
 
     PRE(v->runs[c->first].number == l->busy_run_max);
     PRE(l->busy_run_min <= l->busy_run_max);
     if (!rc) {
         mutex_lock(&l->edit_mutex);
-        rc = replace_runs(l, v, c, &o, err);
+        rc = replace_runs(l, v, c, &j, err);
         l->busy_run_min = 1;
         l->busy_run_max = 0;
         mutex_unlock(&l->edit_mutex);
@@ -505,11 +554,13 @@ static int compact_runs(struct lsm *l,
         set_busy(l, 1, 0);
     }
     if (!rc) {
-        atomic_fetch_add(&l->compacted_bytes, o.bytes);
+        uint64_t bytes = j.output.bytes + j.past.bytes;
+        atomic_fetch_add(&l->compacted_bytes, bytes);
         compaction_meter(l, all ? TABLE_WRITE_MAJOR : TABLE_WRITE_MERGE,
-                         compaction_level(v, c), o.bytes);
+                         compaction_level(v, c), bytes);
     }
-    output_close(&o, rc == 0 || keep);
+    output_close(&j.output, rc == 0 || keep);
+    output_close(&j.past, rc == 0 || keep);
     return rc;
 }
 

@@ -62,6 +62,9 @@ struct lsm_change {
     size_t added_count;
     struct sstable_file *const *removed;
     size_t removed_count;
+    struct sstable_file **past; /* Of the past; written and open, */
+    size_t past_count;          /* none of the group's tables. */
+    struct change_extent past_extent;
     size_t flushed_mems; /* Oldest memtables whose entries are in `added`. */
     uint64_t flushed_sequence;
 };

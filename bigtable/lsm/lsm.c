@@ -322,11 +322,14 @@ commit_change(struct lsm *l, const struct lsm_change *c, struct err *err)
     uint64_t *removed = mem_zalloc(c->removed_count + 1, sizeof(*removed));
     struct lsm_change_file *retired =
         mem_zalloc(c->removed_count + 1, sizeof(*retired));
+    struct lsm_change_file *past = mem_zalloc(c->past_count + 1, sizeof(*past));
     struct lsm_edit edit = {.added = added,
                             .added_count = c->added_count,
                             .removed = removed,
                             .removed_count = c->removed_count,
                             .retired = retired,
+                            .past = past,
+                            .past_count = c->past_count,
                             .flushed_sequence = c->flushed_sequence};
     int rc;
 
@@ -344,7 +347,10 @@ commit_change(struct lsm *l, const struct lsm_change *c, struct err *err)
             retired[edit.retired_count++] =
                 (struct lsm_change_file){c->removed[i]->info, p->changes};
     }
+    for (size_t i = 0; i < c->past_count; i++)
+        past[i] = (struct lsm_change_file){c->past[i]->info, c->past_extent};
     rc = l->options.hooks.commit(l->options.hooks.ctx, l, &edit, err);
+    mem_free(past);
     mem_free(added);
     mem_free(removed);
     mem_free(retired);
@@ -397,6 +403,8 @@ int lsm__apply(struct lsm *l, const struct lsm_change *c, struct err *err)
     v = changed_version(s->version, c);
     for (size_t i = 0; i < c->removed_count; i++)
         atomic_store(&c->removed[i]->removed, true);
+    for (size_t i = 0; i < c->past_count; i++)
+        atomic_store(&c->past[i]->removed, true);
     INVARIANT(s->mem_count > c->flushed_mems);
     left = s->mem_count - c->flushed_mems;
     INVARIANT(c->flushed_mems == 0 ||

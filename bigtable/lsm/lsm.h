@@ -82,6 +82,10 @@ struct lsm_edit {
     size_t removed_count;
     const struct lsm_change_file *retired; /* Of those removed, the ones that */
     size_t retired_count;                  /* hold changes. */
+    const struct lsm_change_file
+        *past;                 /* Holds what a compaction took out of */
+    size_t past_count;         /* the group and the past needs: the
+                                  owner holds them, or they go. */
     uint64_t flushed_sequence; /* After a flush: everything at or below it is
                                   in tables; else 0. */
 };
@@ -93,7 +97,18 @@ struct lsm_filter {
      * the inputs, so that tombstones have nothing left to hide. */
     void (*begin)(void *ctx, bool to_bottom);
     bool (*keep)(void *ctx, struct slice key, struct slice value);
+    /* Called behind the last entry, before the output ends. NULL: nothing. */
+    void (*finish)(void *ctx);
     void (*end)(void *ctx);
+    /* Set for it before begin(): puts an entry of the filter's own where it is,
+     * before the one that keep() is about, if there is one. Keys ascend. An
+     * error of it ends the compaction. */
+    void (*put)(void *job, struct slice key, struct slice value);
+    void *job;
+    /* Asked of each entry after keep(), whose answer @kept is: must it be
+     * written to a file of the past? NULL: none is. */
+    bool (*past)(void *ctx, struct slice key, struct slice value, bool kept);
+    struct change_extent past_extent; /* Of those files. */
 };
 
 struct lsm_hooks {

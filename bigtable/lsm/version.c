@@ -277,6 +277,34 @@ struct lsm_snapshot *state_pin(struct state_slot *slot)
     return s;
 }
 
+struct lsm_snapshot *state_with_tables(const struct lsm_snapshot *s,
+                                       struct sstable_file *const *more,
+                                       size_t count)
+{
+    const struct version *old = s->version;
+    uint32_t run = old->run_count ? old->runs[0].number : 0;
+    struct sstable_file **files = mem_alloc((old->table_count + count + 1) *
+                                            sizeof(struct sstable_file *));
+    struct state_slot slot;
+    struct lsm_snapshot *pinned;
+    struct version *v;
+
+    PRE(count < UINT32_MAX - run);
+    for (size_t i = 0; i < old->table_count; i++)
+        files[i] = old->tables[i];
+    for (size_t i = 0; i < count; i++) {
+        more[i]->info.run = ++run;
+        files[old->table_count + i] = more[i];
+    }
+    v = version_new(files, old->table_count + count);
+    state_slot_init(&slot, state_new(s->lsm, v, s->mems, s->mem_count));
+    pinned = state_pin(&slot);
+    state_slot_close(&slot);
+    version_unref(v);
+    mem_free(files);
+    return pinned;
+}
+
 struct lsm_snapshot *state_ref(struct lsm_snapshot *s)
 {
     add_refs(s, 1);

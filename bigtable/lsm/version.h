@@ -97,6 +97,12 @@ void state_slot_close(struct state_slot *slot);
 void state_publish(struct state_slot *slot, struct lsm_snapshot *s);
 /* Pin the present state: one atomic addition. Any thread. */
 struct lsm_snapshot *state_pin(struct state_slot *slot);
+/* A state of its own, pinned once, with the tables of @s and @more (referenced,
+ * and in no other state: their runs are set), whatever their age is: for
+ * iterators, not for lsm_get_newest(). */
+struct lsm_snapshot *state_with_tables(const struct lsm_snapshot *s,
+                                       struct sstable_file *const *more,
+                                       size_t count);
 /* Pin @s once more; the caller has it pinned already. */
 struct lsm_snapshot *state_ref(struct lsm_snapshot *s);
 /* The last one, after the state was replaced, frees it. Any thread. */

@@ -6,6 +6,7 @@
 
 #include "base/core/panic.h"
 #include "bigtable/master/master_term.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/snapshot_record.h"
 
@@ -62,10 +63,15 @@ int restore_table(struct master_term *r,
     struct schema *schema = NULL;
     uint64_t id = 0;
     int rc = schema_decode(s->schema, &schema, err);
-    schema_free(schema);
-    if (rc == 0)
-        rc = tables_begin(r, name, s->schema, creator,
+    if (rc == 0) {
+        struct buf own = BUF_INIT;
+        schema_forget_indexes(schema);
+        schema_encode(schema, &own);
+        rc = tables_begin(r, name, buf_slice(&own), creator,
                           s->has_access ? &s->access : NULL, &id, err);
+        buf_close(&own);
+    }
+    schema_free(schema);
     if (rc)
         return rc;
     PRE(s->tablet_count > 0 && s->tablets[0].start.len == 0 &&

@@ -78,6 +78,32 @@ static int take_times(struct read_spec *out,
     return 0;
 }
 
+/* Of a table without changes: the cells that are not newer, of those there are.
+ */
+static int take_as_of(struct read_spec *out,
+                      const struct schema *schema,
+                      const struct quarry_read_options *opts,
+                      struct err *err)
+{
+    int64_t max = out->time_max_us;
+    if (opts->as_of_us == 0)
+        return 0;
+    if (opts->as_of_us < 0 || opts->as_of_us == INT64_MAX)
+        return err_set(err, ERR_INVALID, "as of %lld: no such time",
+                       (long long)opts->as_of_us);
+    if (schema->changes_us) {
+        out->as_of_us = opts->as_of_us;
+        return 0;
+    }
+    if (out->time_min_us == max) { /* No bounds yet. */
+        out->time_min_us = INT64_MIN;
+        max = INT64_MAX;
+    }
+    out->time_max_us = MIN_OF(max, opts->as_of_us + 1);
+    out->none |= out->time_min_us >= out->time_max_us;
+    return 0;
+}
+
 static int fill_spec(struct read_spec *out,
                      const struct schema *schema,
                      const struct quarry_read_options *opts,
@@ -88,6 +114,8 @@ static int fill_spec(struct read_spec *out,
         rc = take_families(out, schema, opts, err);
     if (rc == 0)
         rc = take_times(out, opts, err);
+    if (rc == 0)
+        rc = take_as_of(out, schema, opts, err);
     if (rc == 0 && opts->filter) {
         rc = filter_check(opts->filter, err);
         out->filter = filter_ref(opts->filter);

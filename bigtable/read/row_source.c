@@ -45,6 +45,22 @@ static int iter_next(struct entry_source *e, struct err *err)
 
 static const struct entry_source_ops iter_ops = {iter_seek, iter_next};
 
+/* A compaction that ends when a read of the past begins leaves its entries in
+ * two places. */
+static int past_next(struct entry_source *e, struct err *err)
+{
+    struct row_source *s = e->it;
+    int rc;
+    buf_clear(&s->last);
+    buf_append_slice(&s->last, e->key);
+    do {
+        rc = iter_next(e, err);
+    } while (rc == 0 && e->valid && slice_eq(e->key, buf_slice(&s->last)));
+    return rc;
+}
+
+static const struct entry_source_ops past_ops = {iter_seek, past_next};
+
 /* --- cached rows --------------------------------------------------------- */
 
 static struct slice key_at(const struct row_source *s, size_t i)
@@ -226,6 +242,16 @@ int row_source_open(struct row_source *s,
     return lsm_iter_new(snapshot, opts, &s->iter, err);
 }
 
+int row_source_open_past(struct row_source *s,
+                         struct lsm_snapshot *snapshot,
+                         const struct lsm_read_options *opts,
+                         struct err *err)
+{
+    int rc = row_source_open(s, snapshot, opts, err);
+    s->is_past = true;
+    return rc;
+}
+
 int row_source_open_row(struct row_source *s,
                         const struct row_place *place,
                         const struct lsm_read_options *opts,
@@ -266,6 +292,7 @@ void row_source_close(struct row_source *s)
 {
     lsm_iter_free(s->iter);
     scan_entry_unref(s->cached);
+    buf_close(&s->last);
     *s = (struct row_source){.iter = NULL};
 }
 
@@ -273,6 +300,8 @@ struct entry_source row_source_entries(struct row_source *s)
 {
     const struct entry_source_ops *cached =
         s->explain ? &cached_ops_explained : &cached_ops;
+    const struct entry_source_ops *iterated =
+        s->is_past ? &past_ops : &iter_ops;
     row_source_check(s);
-    return (struct entry_source){.it = s, .ops = s->iter ? &iter_ops : cached};
+    return (struct entry_source){.it = s, .ops = s->iter ? iterated : cached};
 }

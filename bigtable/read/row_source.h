@@ -11,9 +11,11 @@
 #ifndef BIGTABLE_READ_ROW_SOURCE_H
 #define BIGTABLE_READ_ROW_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
@@ -38,9 +40,11 @@ struct row_place {
 };
 
 struct row_source {
-    struct lsm_iter *iter;          /* Owned; or */
-    struct scan_entry *cached;      /* referenced. */
-    size_t at;                      /* Of its pairs. */
+    struct lsm_iter *iter;     /* Owned; or */
+    struct scan_entry *cached; /* referenced. */
+    size_t at;                 /* Of its pairs. */
+    bool is_past;    /* An entry may be there twice, and is shown once: */
+    struct buf last; /* its key. */
     struct explain_tablet *explain; /* Borrowed; NULL: its pairs are not
                                        counted. */
 };
@@ -50,6 +54,12 @@ MUST_CHECK int row_source_open(struct row_source *s,
                                struct lsm_snapshot *snapshot,
                                const struct lsm_read_options *opts,
                                struct err *err);
+
+/* The same over a snapshot of the past (changes/change_as_of.h). */
+MUST_CHECK int row_source_open_past(struct row_source *s,
+                                    struct lsm_snapshot *snapshot,
+                                    const struct lsm_read_options *opts,
+                                    struct err *err);
 
 /* Over the row of @place; opts->probe_row is that row, too. Parks. */
 MUST_CHECK int row_source_open_row(struct row_source *s,

@@ -7,6 +7,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/changes/change_as_of.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/read/row_source.h"
 #include "bigtable/row/cell_key.h"
@@ -38,6 +39,7 @@ struct scan {
     uint64_t unmetered_rows;
     uint64_t unmetered_bytes;
     bool metered; /* Some meter has something of this scan. */
+    bool is_past; /* The snapshot of the tablet in hand is of spec->as_of_us. */
     /* The same for the heat of the tablet in hand; they began at heat_key. */
     uint64_t heat_rows;
     uint64_t heat_bytes;
@@ -220,7 +222,9 @@ static int open_source(struct scan *s,
         .snapshot = snapshot->groups[i],
         .complete = snapshot->sequence,
     };
-    int rc = opts->probe_row.len
+    int rc = s->is_past
+                 ? row_source_open_past(source, place.snapshot, opts, err)
+             : opts->probe_row.len
                  ? row_source_open_row(source, &place, opts, err)
                  : row_source_open(source, place.snapshot, opts, err);
     PRE(i < snapshot->group_count);
@@ -278,13 +282,26 @@ struct explain_tablet *scan_explained(const struct scan *s)
 
 /* --- opening tablets ----------------------------------------------------- */
 
+/* Put the tablet in hand back to the time that the scan asks for. */
+static int go_back(struct scan *s, struct err *err)
+{
+    struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
+    struct tablet_snapshot then;
+    int rc = change_as_of(snapshot->tablet, s->spec->as_of_us, &then, err);
+    if (rc)
+        return rc;
+    tablet_snapshot_drop(snapshot);
+    *snapshot = then;
+    s->is_past = true;
+    return 0;
+}
+
 /* Sources for the wanted groups of the tablet in hand: for the one row @probe,
  * or for ranges. */
 static int open_sources(struct scan *s, struct slice probe, struct err *err)
 {
     const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
     struct lsm_read_options opts = {
-        .sequence_max = snapshot->sequence,
         .probe_row = probe,
         .time_min_us = s->spec->time_min_us,
         .time_max_us = s->spec->time_max_us,
@@ -293,6 +310,11 @@ static int open_sources(struct scan *s, struct slice probe, struct err *err)
     int rc = 0;
     PRE(s->tablet < s->snapshot_count);
     close_sources(s);
+    if (UNLIKELY(s->spec->as_of_us) && !s->is_past)
+        rc = go_back(s, err);
+    if (rc)
+        return rc;
+    opts.sequence_max = snapshot->sequence;
     if (UNLIKELY(s->spec->explain)) {
         scan_explain_tablet(s);
         opts.explain = s->explain;
@@ -329,6 +351,7 @@ static void leave_tablet(struct scan *s)
     PRE(s->tablet < s->snapshot_count);
     scan_meter_rows(s);
     s->tablet++;
+    s->is_past = false;
     close_sources(s);
 }
 
@@ -426,7 +449,7 @@ int scan_new(struct table_part_view *view,
     struct scan *s = mem_alloc(sizeof(*s));
     struct row_reader_options opts = {
         .schema = view->schema,
-        .now_us = now_us,
+        .now_us = spec->as_of_us ? spec->as_of_us : now_us,
         .families = spec->families,
         .versions = spec->versions,
         .time_min_us = spec->time_min_us,

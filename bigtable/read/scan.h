@@ -56,6 +56,7 @@ struct read_spec {
     uint32_t versions;
     int64_t time_min_us; /* Equal bounds: none. */
     int64_t time_max_us;
+    int64_t as_of_us;    /* Not 0: as the table was then, from its changes. */
     uint64_t row_limit;  /* 0: none. */
     uint32_t cell_limit; /* Cells after which the rest of a row is left; 0:
                             none. Not with a filter, which may judge all. */

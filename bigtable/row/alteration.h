@@ -16,6 +16,10 @@ enum quarry_alter_kind {
                                in the background. */
     QUARRY_SET_CHANGES,     /* How long changes are kept: `name` is "off" or a
                                time, `options` "max=BYTES" or "". */
+    /* Of quarry_index.h, which makes the index's table as well. */
+    QUARRY_ADD_INDEX,   /* name, options: schema_add_index(). */
+    QUARRY_READY_INDEX, /* name, options: the number of its table. */
+    QUARRY_DROP_INDEX,
 };
 
 struct quarry_alter {

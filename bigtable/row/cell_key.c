@@ -222,9 +222,15 @@ bool cell_key_decode_column(struct slice key,
     return true;
 }
 
+void cell_key_set_kind(struct buf *key, enum entry_kind kind)
+{
+    PRE(key->len >= TRAILER_BYTES);
+    key->data[key->len - 1] = (char)(unsigned char)~(unsigned)kind;
+}
+
 static bool kind_is_known(enum entry_kind kind)
 {
-    return kind >= ENTRY_PUT && kind <= ENTRY_DELETE_ROW;
+    return kind >= ENTRY_PUT && kind <= ENTRY_MERGE;
 }
 
 /* Do the lengths of the parts and the kind of @key agree? */
@@ -239,7 +245,7 @@ static bool shape_is_valid(struct slice key,
     return (column || marker == MARKER_FAMILY) && kind_is_known(kind) &&
            key.len == column_end + rest &&
            entry_kind_has_column(kind) == column &&
-           (family == 0) == (kind == ENTRY_DELETE_ROW);
+           (family == 0) == entry_kind_is_of_row(kind);
 }
 
 bool cell_key_decode(struct slice key,

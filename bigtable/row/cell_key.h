@@ -46,6 +46,11 @@ enum entry_kind {
                                 value is min and max as little-endian int64. */
     ENTRY_DELETE_FAMILY = 5, /* Hides the family's older entries in this row. */
     ENTRY_DELETE_ROW = 6,    /* Hides the row's older entries. */
+    ENTRY_ORIGIN = 7,        /* Of the row; hides nothing. The commit that it
+                                begins came from another table, which the value
+                                names (mutation.h). For readers of changes. */
+    ENTRY_ADD = 8,           /* An input of an aggregate (aggregate.h). */
+    ENTRY_MERGE = 9,         /* A state of one: several inputs, folded. */
 };
 
 struct cell_key {
@@ -53,7 +58,7 @@ struct cell_key {
     struct slice qualifier; /* Plain; empty for family and row entries. */
     int64_t timestamp_us;   /* INT64_MAX for column-wide deletions. */
     uint64_t sequence;      /* Below 2^56. */
-    family_id family;       /* 0 for ENTRY_DELETE_ROW. */
+    family_id family;       /* 0 for ENTRY_DELETE_ROW and ENTRY_ORIGIN. */
     enum entry_kind kind;
 };
 
@@ -66,10 +71,23 @@ struct cell_key {
 /* Family and marker, between row part and qualifier. */
 #define CELL_KEY_FAMILY_BYTES ((size_t)3)
 
+/* Is an entry of @kind one of the row? */
+static inline bool entry_kind_is_of_row(enum entry_kind kind)
+{
+    return kind == ENTRY_DELETE_ROW || kind == ENTRY_ORIGIN;
+}
+
 /* Is an entry of @kind one of a column? */
 static inline bool entry_kind_has_column(enum entry_kind kind)
 {
-    return kind != ENTRY_DELETE_FAMILY && kind != ENTRY_DELETE_ROW;
+    return kind != ENTRY_DELETE_FAMILY && !entry_kind_is_of_row(kind);
+}
+
+/* Is an entry of @kind an operand, which does not hide the older ones of its
+ * cell? */
+static inline bool entry_kind_is_operand(enum entry_kind kind)
+{
+    return kind == ENTRY_ADD || kind == ENTRY_MERGE;
 }
 
 /* Append the encoding of @k to @out. */
@@ -103,6 +121,9 @@ bool cell_key_prefix_successor(struct buf *out, size_t at);
 void cell_key_append_numbered(struct buf *out,
                               struct slice key,
                               uint64_t sequence);
+
+/* Make @key, an entry's encoding, that of an entry of another kind. */
+void cell_key_set_kind(struct buf *key, enum entry_kind kind);
 
 /* Length of the encoded row part of @key, or 0 when it is malformed. */
 size_t cell_key_row_length(struct slice key);

@@ -1,11 +1,13 @@
-/* The families of a table with transactions that are not its users': locks,
- * commits and what deletions leave for older snapshots (docs/transactions.md).
+/* The families of a table that are not its users'. Of one with transactions:
+ * locks, commits and what deletions leave for older snapshots
+ * (docs/transactions.md). Of one with indexes: the marks of its rows
+ * (index_set.h).
  *
  * They have a locality group of their own, so that other reads of the
  * table open none of their files. Reads leave them out unless a column range of
  * their filter, or a list of families, names one; a deletion of a row spares
- * them. Because the table has them, cells of other families are kept for
- * HIDDEN_KEEP_US after they were overwritten, whatever rule they have.
+ * them. Because a table has those of transactions, cells of other families are
+ * kept for HIDDEN_KEEP_US after they were overwritten, whatever rule they have.
  *
  * Threads: any.
  */
@@ -16,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/core/slice.h"
+#include "bigtable/row/index_set.h"
 
 #define HIDDEN_PREFIX ".txn."
 #define HIDDEN_GROUP  ".txn"
@@ -36,9 +39,20 @@ struct hidden_family {
 
 extern const struct hidden_family hidden_families[HIDDEN_FAMILY_COUNT];
 
-static inline bool hidden_is_name(struct slice family)
+static inline bool hidden_is_txn(struct slice family)
 {
     return slice_starts_with(family, SLICE_LIT(HIDDEN_PREFIX));
+}
+
+static inline bool hidden_is_name(struct slice family)
+{
+    return hidden_is_txn(family) || slice_eq_str(family, INDEX_FAMILY);
+}
+
+static inline bool hidden_is_group(struct slice group)
+{
+    return slice_eq_str(group, HIDDEN_GROUP) ||
+           slice_eq_str(group, INDEX_GROUP);
 }
 
 #endif /* BIGTABLE_ROW_HIDDEN_H */

@@ -81,6 +81,13 @@ void mutation_end(struct quarry_mutation *m)
     m->error = NULL;
 }
 
+/* Most operations of one that has @ops so far: an origin does not count. */
+static size_t count_max(const struct buf *ops)
+{
+    return MUTATION_COUNT_MAX +
+           (ops->len > 0 && ops->data[0] == MUTATION_ORIGIN);
+}
+
 /* Are @family and @qualifier short enough, and is there room for @bytes? */
 static bool may_add(struct quarry_mutation *m,
                     struct slice family,
@@ -107,7 +114,7 @@ static bool may_add(struct quarry_mutation *m,
     else if (m->ops.len + bytes > MUTATION_BYTES_MAX)
         err_set(mutation_mistake(m), ERR_TOOBIG,
                 "the changes of one row exceed %zu bytes", MUTATION_BYTES_MAX);
-    else if (m->count >= MUTATION_COUNT_MAX)
+    else if (m->count >= count_max(&m->ops))
         err_set(mutation_mistake(m), ERR_TOOBIG,
                 "more than %zu changes of one row", MUTATION_COUNT_MAX);
     return !m->error;
@@ -132,7 +139,7 @@ static char *put_names(char *p,
 {
     *p++ = (char)kind;
     p = put_lslice(p, family);
-    if (kind == MUTATION_SET || kind == MUTATION_DELETE_CELLS)
+    if (kind == MUTATION_DELETE_CELLS || mutation_kind_has_value(kind))
         p = put_lslice(p, qualifier);
     return p;
 }
@@ -156,11 +163,12 @@ static void end_op(struct quarry_mutation *m, const char *end)
     INVARIANT(m->ops.len <= m->ops.cap);
 }
 
-void mutation_set(struct quarry_mutation *m,
-                  struct slice family,
-                  struct slice qualifier,
-                  int64_t timestamp_us,
-                  struct slice value)
+static void add_valued(struct quarry_mutation *m,
+                       enum mutation_kind kind,
+                       struct slice family,
+                       struct slice qualifier,
+                       int64_t timestamp_us,
+                       struct slice value)
 {
     char *p;
     if (!may_add(m, family, qualifier, value.len))
@@ -172,9 +180,29 @@ void mutation_set(struct quarry_mutation *m,
                 SLICE_ARG(family), SLICE_ARG(qualifier));
         return;
     }
-    p = start_op(m, MUTATION_SET, family, qualifier, 8 + value.len);
+    p = start_op(m, kind, family, qualifier, 8 + value.len);
     put_le64(p, (uint64_t)timestamp_us);
     end_op(m, put_lslice(p + 8, value));
+}
+
+void mutation_set(struct quarry_mutation *m,
+                  struct slice family,
+                  struct slice qualifier,
+                  int64_t timestamp_us,
+                  struct slice value)
+{
+    add_valued(m, MUTATION_SET, family, qualifier, timestamp_us, value);
+}
+
+void mutation_operand(struct quarry_mutation *m,
+                      enum mutation_kind kind,
+                      struct slice family,
+                      struct slice qualifier,
+                      int64_t timestamp_us,
+                      struct slice operand)
+{
+    PRE(kind == MUTATION_ADD || kind == MUTATION_MERGE);
+    add_valued(m, kind, family, qualifier, timestamp_us, operand);
 }
 
 bool mutation_set_in_place(struct quarry_mutation *m,
@@ -242,6 +270,52 @@ void mutation_delete_row(struct quarry_mutation *m)
                start_op(m, MUTATION_DELETE_ROW, SLICE_EMPTY, SLICE_EMPTY, 0));
 }
 
+void mutation_set_origin(struct quarry_mutation *m,
+                         const struct quarry_origin *origin,
+                         uint64_t here)
+{
+    char *p;
+    PRE(m->count == 0);
+    if (m->error)
+        return;
+    if (origin->site == 0 || origin->us < 0) {
+        err_set(mutation_mistake(m), ERR_INVALID,
+                "a change of another site names it by a number above 0, and "
+                "has a time");
+        return;
+    }
+    p = start_op(m, MUTATION_ORIGIN, SLICE_EMPTY, SLICE_EMPTY,
+                 MUTATION_ORIGIN_BYTES);
+    put_le64(p, origin->site);
+    put_le64(p + 8, (uint64_t)origin->us);
+    put_le64(p + 16, origin->sequence);
+    put_le64(p + 24, here);
+    end_op(m, p + MUTATION_ORIGIN_BYTES);
+}
+
+bool entry_origin(struct slice value, struct quarry_origin *out)
+{
+    if (value.len < ENTRY_ORIGIN_BYTES)
+        return false;
+    out->site = get_le64(value.data);
+    out->us = (int64_t)get_le64(value.data + 8);
+    out->sequence = get_le64(value.data + 16);
+    return out->site != 0 && out->us >= 0;
+}
+
+bool mutation_origin(const struct quarry_mutation *m,
+                     struct quarry_origin *origin,
+                     uint64_t *here)
+{
+    struct cursor c = cursor_make(buf_slice(&m->ops));
+    struct mutation_op op;
+    if (m->ops.len == 0 || m->ops.data[0] != MUTATION_ORIGIN ||
+        !mutation_next(&c, &op))
+        return false;
+    *here = get_le64(op.value.data + ENTRY_ORIGIN_BYTES);
+    return entry_origin(op.value, origin);
+}
+
 int mutation_check(const struct quarry_mutation *m, struct err *err)
 {
     if (m->error)
@@ -251,15 +325,20 @@ int mutation_check(const struct quarry_mutation *m, struct err *err)
     return 0;
 }
 
-/* One that the builders could have made. */
-static int check_op(const struct mutation_op *op, struct err *err)
+/* One that the builders could have made, as operation @n of its mutation. */
+static int check_op(const struct mutation_op *op, size_t n, struct err *err)
 {
+    struct quarry_origin origin;
+    if (op->kind == MUTATION_ORIGIN &&
+        (n > 0 || !entry_origin(op->value, &origin)))
+        return err_set(err, ERR_INVALID,
+                       "the origin of a change is malformed or misplaced");
     if (op->family.len > FAMILY_NAME_BYTES_MAX ||
         op->qualifier.len > QUALIFIER_BYTES_MAX ||
         op->value.len > VALUE_BYTES_MAX)
         return err_set(err, ERR_TOOBIG,
                        "a name or a value of a change is too long");
-    if ((op->kind == MUTATION_SET && op->timestamp_us == INT64_MAX) ||
+    if ((mutation_kind_has_value(op->kind) && op->timestamp_us == INT64_MAX) ||
         (op->kind == MUTATION_DELETE_CELLS &&
          (op->timestamp_us > op->max_us ||
           (op->timestamp_us == op->max_us && op->max_us != 0))))
@@ -277,10 +356,11 @@ int mutation_borrow(struct slice row,
     struct mutation_op op;
     size_t n = 0;
     int rc = row_name_check(row, err);
-    if (rc == 0 && (ops.len > MUTATION_BYTES_MAX || count > MUTATION_COUNT_MAX))
+    if (rc == 0 &&
+        (ops.len > MUTATION_BYTES_MAX || count > MUTATION_COUNT_MAX + 1))
         rc = err_set(err, ERR_TOOBIG, "too many changes of one row");
     for (; rc == 0 && n <= count && mutation_next(&c, &op); n++)
-        rc = check_op(&op, err);
+        rc = check_op(&op, n, err);
     if (rc)
         return rc;
     if (c.bad || c.p != c.end || n != count)
@@ -315,6 +395,8 @@ bool mutation_next(struct cursor *c, struct mutation_op *op)
     op->timestamp_us = op->max_us = 0;
     switch (op->kind) {
     case MUTATION_SET:
+    case MUTATION_ADD:
+    case MUTATION_MERGE:
         op->qualifier = next_slice(c);
         op->timestamp_us = (int64_t)cursor_le64(c);
         op->value = next_slice(c);
@@ -323,6 +405,9 @@ bool mutation_next(struct cursor *c, struct mutation_op *op)
         op->qualifier = next_slice(c);
         op->timestamp_us = (int64_t)cursor_le64(c);
         op->max_us = (int64_t)cursor_le64(c);
+        break;
+    case MUTATION_ORIGIN:
+        op->value = cursor_bytes(c, MUTATION_ORIGIN_BYTES);
         break;
     case MUTATION_DELETE_FAMILY:
     case MUTATION_DELETE_ROW: break;
@@ -362,7 +447,11 @@ void mutation_entry(const struct mutation_op *op,
     *value = SLICE_EMPTY;
     switch (op->kind) {
     case MUTATION_SET:
-        key->kind = ENTRY_PUT;
+    case MUTATION_ADD:
+    case MUTATION_MERGE:
+        key->kind = op->kind == MUTATION_SET   ? ENTRY_PUT
+                    : op->kind == MUTATION_ADD ? ENTRY_ADD
+                                               : ENTRY_MERGE;
         key->timestamp_us =
             op->timestamp_us == MUTATION_NOW ? now_us : op->timestamp_us;
         *value = op->value;
@@ -374,6 +463,11 @@ void mutation_entry(const struct mutation_op *op,
     case MUTATION_DELETE_ROW:
         key->kind = ENTRY_DELETE_ROW;
         key->family = 0;
+        break;
+    case MUTATION_ORIGIN:
+        key->kind = ENTRY_ORIGIN;
+        key->family = 0;
+        *value = slice_sub(op->value, 0, ENTRY_ORIGIN_BYTES);
         break;
     }
 }

@@ -3,9 +3,12 @@
  *
  *     op     = kind:u8 family:lslice rest
  *     rest   = SET           qualifier:lslice timestamp:le64 value:lslice
+ *              ADD, MERGE    the same: an operand of an aggregate
  *              DELETE_CELLS  qualifier:lslice min:le64 max:le64
  *              DELETE_FAMILY nothing
  *              DELETE_ROW    nothing (the family is empty)
+ *              ORIGIN        site:le64 µs:le64 sequence:le64 here:le64 (the
+ *                            family is empty): the first one, or none
  *
  * Mistakes made while building are remembered (the first one) and reported when
  * the mutation is used, so that builders need no checks.
@@ -24,6 +27,7 @@
 #include "base/core/err.h"
 #include "base/core/slice.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/row/change.h" /* struct quarry_origin */
 
 /* Resolved to one time for the whole mutation: QUARRY_NOW of quarry.h. */
 #define MUTATION_NOW INT64_MIN
@@ -38,7 +42,20 @@ enum mutation_kind {
     MUTATION_DELETE_CELLS = 2,
     MUTATION_DELETE_FAMILY = 3,
     MUTATION_DELETE_ROW = 4,
+    MUTATION_ORIGIN = 5, /* Made in another table first. */
+    MUTATION_ADD = 6,    /* An input of an aggregate: row/aggregate.h. */
+    MUTATION_MERGE = 7,  /* A state of one. */
 };
+
+/* Of ORIGIN: all of its rest, and what the entry keeps of it. */
+#define MUTATION_ORIGIN_BYTES ((size_t)32)
+#define ENTRY_ORIGIN_BYTES    ((size_t)24)
+
+/* Is an operation of @kind one of the row, without a family? */
+static inline bool mutation_kind_is_of_row(enum mutation_kind kind)
+{
+    return kind == MUTATION_DELETE_ROW || kind == MUTATION_ORIGIN;
+}
 
 struct quarry_mutation {
     struct buf row;    /* Plain row name. */
@@ -57,10 +74,11 @@ struct mutation_op {
     enum mutation_kind kind;
     struct slice family;
     struct slice qualifier;
-    int64_t timestamp_us; /* SET; DELETE_CELLS: inclusive lower bound. */
+    int64_t timestamp_us; /* SET and operands; DELETE_CELLS: inclusive lower
+                             bound. */
     int64_t max_us;       /* DELETE_CELLS: exclusive upper bound; both 0: the
                              whole column. */
-    struct slice value;   /* SET. */
+    struct slice value;   /* SET and operands; ORIGIN: its rest. */
 };
 
 void mutation_init(struct quarry_mutation *m, struct slice row);
@@ -71,6 +89,13 @@ void mutation_set(struct quarry_mutation *m,
                   struct slice qualifier,
                   int64_t timestamp_us,
                   struct slice value);
+/* Add to, or merge into, the cell of an aggregate. */
+void mutation_operand(struct quarry_mutation *m,
+                      enum mutation_kind kind,
+                      struct slice family,
+                      struct slice qualifier,
+                      int64_t timestamp_us,
+                      struct slice operand);
 void mutation_delete_cells(struct quarry_mutation *m,
                            struct slice family,
                            struct slice qualifier,
@@ -78,6 +103,17 @@ void mutation_delete_cells(struct quarry_mutation *m,
                            int64_t max_us);
 void mutation_delete_family(struct quarry_mutation *m, struct slice family);
 void mutation_delete_row(struct quarry_mutation *m);
+/* Begin @m, to which nothing was added yet, with the origin of what follows;
+ * @here is the site that it will be applied to. */
+void mutation_set_origin(struct quarry_mutation *m,
+                         const struct quarry_origin *origin,
+                         uint64_t here);
+/* Does @m begin with an origin? Then it is in *@origin, and *@here. */
+bool mutation_origin(const struct quarry_mutation *m,
+                     struct quarry_origin *origin,
+                     uint64_t *here);
+/* The origin in the value of an ENTRY_ORIGIN. False: it is malformed. */
+bool entry_origin(struct slice value, struct quarry_origin *out);
 
 /* Most bytes of an operation besides its names and its value. */
 #define MUTATION_OP_BYTES ((size_t)48)
@@ -114,6 +150,13 @@ MUST_CHECK int mutation_borrow(struct slice row,
 
 /* 0, or the remembered mistake; also an error when nothing is to be done. */
 MUST_CHECK int mutation_check(const struct quarry_mutation *m, struct err *err);
+
+/* Does an operation of @kind write a cell, with a timestamp and a value? */
+static inline bool mutation_kind_has_value(enum mutation_kind kind)
+{
+    return kind == MUTATION_SET || kind == MUTATION_ADD ||
+           kind == MUTATION_MERGE;
+}
 
 /* Decode the next operation of @c. False at the end or when c->bad is set. */
 bool mutation_next(struct cursor *c, struct mutation_op *op);

@@ -77,10 +77,15 @@ int read_newest_cell(struct entry_source *source,
         fate = visibility_feed(view, key, *value);
         if (fate == FATE_MALFORMED)
             return err_set(err, ERR_CORRUPT, "an entry is not a cell key");
-        if (fate == FATE_SHOWN) {
-            *found = true;
+        if (fate == FATE_FOLDED) {
+            buf_clear(target);
+            rc = fold_operands(source, view, visibility_feed, target, err);
+            *value = buf_slice(target);
+        }
+        if (fate == FATE_SHOWN || fate == FATE_FOLDED) {
+            *found = rc == 0;
             *timestamp_us = view->time_us;
-            return 0;
+            return rc;
         }
         if (fate == FATE_COLLECTED || fate == FATE_FOREIGN)
             return 0;

@@ -96,6 +96,8 @@ struct row_reader {
     const struct family *named; /* Family of the last cell, and its name. */
     struct slice family_name;
     uint64_t shown;        /* Of the current column, within the time range. */
+    struct buf folded_key; /* Of a cell of an aggregate: its newest operand's */
+    struct buf folded;     /* key, and its state. */
     struct quarry_row row; /* The row that row_reader_next returns. */
 };
 
@@ -125,9 +127,22 @@ MUST_CHECK int row_reader_next(struct row_reader *r,
                                const struct quarry_row **row,
                                struct err *err);
 
+/* Fold the operands of one cell. The entry at @s is its newest one, for which
+ * @view said FATE_FOLDED; the state is appended to @out, and @s is left at the
+ * first entry of another cell. @feed judges entries, with @view. Errors:
+ * ERR_CORRUPT, and whatever @s reports. */
+MUST_CHECK int fold_operands(struct entry_source *s,
+                             struct visibility *view,
+                             enum fate (*feed)(struct visibility *v,
+                                               struct slice key,
+                                               struct slice value),
+                             struct buf *out,
+                             struct err *err);
+
 /* The newest visible value of one column: the shortest way there is through
  * @source. @row is the encoded row part. *@value is borrowed until @source
- * moves and means nothing unless *@found. @view is scratch, of the schema. */
+ * moves or @target is changed, and means nothing unless *@found. @view is
+ * scratch, of the schema. */
 MUST_CHECK int read_newest_cell(struct entry_source *source,
                                 struct visibility *view,
                                 struct buf *target,

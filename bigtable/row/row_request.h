@@ -49,7 +49,13 @@ struct quarry_read_options {
     int64_t time_min_us;      /* Timestamps in [min, max); max 0: no bound */
     int64_t time_max_us;
     uint64_t row_limit; /* 0: none. */
-    bool keys_only;     /* Values are empty. */
+    /* Not 0: as the table was at that time, in µs. Of a table that keeps its
+     * changes this is exact, and ERR_EXHAUSTED before the time that it keeps
+     * them from; of another it means the cells up to that time among those that
+     * are kept: what was deleted, overwritten or collected since is missing
+     * (docs/time-travel.md). */
+    int64_t as_of_us;
+    bool keys_only; /* Values are empty. */
     /* A Sawzall program executed beside the data, row by row: rows for which it
      * emits to `keep` are returned, as it emitted them. See docs/language.md.
      * NULL for none. */

@@ -12,6 +12,7 @@
 #include "base/core/panic.h"
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/hidden.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/row/option_text.h"
 
 struct schema *schema_new(void)
@@ -41,6 +42,7 @@ struct schema *schema_copy(const struct schema *s)
                s->family_count * sizeof(*s->families));
     for (size_t i = 0; i < s->family_count; i++)
         c->families[i].gc = gc_rule_copy(s->families[i].gc);
+    c->indexes = index_set_ref(s->indexes);
     return c;
 }
 
@@ -52,6 +54,7 @@ void schema_free(struct schema *s)
         gc_rule_free(s->families[i].gc);
     mem_free(s->families);
     mem_free(s->groups);
+    index_set_unref(s->indexes);
     mem_free(s);
 }
 
@@ -77,6 +80,14 @@ const struct family *schema_family_by_id(const struct schema *s, family_id id)
     return low < s->family_count && s->families[low].id == id
                ? &s->families[low]
                : NULL;
+}
+
+bool schema_has_aggregates(const struct schema *s)
+{
+    for (size_t i = 0; i < s->family_count; i++)
+        if (s->families[i].aggregate != AGGREGATE_NONE)
+            return true;
+    return false;
 }
 
 const struct locality_group *schema_group(const struct schema *s,
@@ -167,6 +178,7 @@ struct family_options {
     struct gc_rule *gc;
     bool gc_given;
     uint32_t group; /* 0: not given. */
+    enum aggregate_kind aggregate;
 };
 
 static void family_options_close(struct family_options *o)
@@ -209,10 +221,17 @@ static int parse_family_option(const struct schema *s,
                    ? 0
                    : gc_rule_parse(p->value, &o->gc, err);
     }
+    if (slice_eq_str(p->key, "aggregate"))
+        return aggregate_parse(p->value, &o->aggregate)
+                   ? 0
+                   : err_set(err, ERR_INVALID,
+                             "unknown aggregate %.*s: there are sum, min, max, "
+                             "hll, hll-bytes",
+                             SLICE_ARG(p->value));
     if (!slice_eq_str(p->key, "group"))
         return err_set(err, ERR_INVALID,
                        "unknown family option %.*s: the options are versions, "
-                       "ttl, gc, group",
+                       "ttl, gc, group, aggregate",
                        SLICE_ARG(p->key));
     g = schema_group(s, p->value);
     if (!g)
@@ -280,12 +299,30 @@ int schema_add_family(struct schema *s,
     s->families = mem_realloc(s->families, (s->family_count + 1) * sizeof(*f));
     f = &s->families[s->family_count++];
     *f = (struct family){.id = s->next_family++,
-                         .group = o.group ? o.group : s->groups[0].id};
+                         .group = o.group ? o.group : s->groups[0].id,
+                         .aggregate = o.aggregate};
     snprintf(f->name, sizeof(f->name), "%s", name);
     f->gc = take_rule(&o);
     f->hidden = hidden_is_name(slice_str(name));
     s->hidden_count += f->hidden;
+    s->txn_count += hidden_is_txn(slice_str(name));
     return 0;
+}
+
+/* An index is kept by writers: what a change of @family does without them, it
+ * would not know. */
+static int refuse_indexed(const struct schema *s,
+                          const char *family,
+                          const char *why,
+                          struct err *err)
+{
+    const char *index = index_set_of_family(s->indexes, family);
+    if (!index)
+        return 0;
+    err_set(err, ERR_UNSUPPORTED, "column family %s: index %s is of it, and %s",
+            family, index, why);
+    err_hint(err, "drop the index first: quarry index drop");
+    return ERR_UNSUPPORTED;
 }
 
 int schema_update_family(struct schema *s,
@@ -299,12 +336,19 @@ int schema_update_family(struct schema *s,
     int rc;
     if (!found)
         return schema_no_family(s, slice_str(name), err);
+    rc = refuse_indexed(s, name, "another rule may show cells again", err);
+    if (rc)
+        return rc;
     f = &s->families[found - s->families];
     rc = parse_family_options(s, options, &o, err);
     if (rc == 0 && o.group && o.group != f->group)
         rc = err_set(err, ERR_UNSUPPORTED,
                      "a family stays in its locality group: drop it and add it "
                      "again");
+    if (rc == 0 && o.aggregate && o.aggregate != f->aggregate)
+        rc = err_set(err, ERR_UNSUPPORTED,
+                     "a family keeps the aggregate it was created with: drop "
+                     "it and add it again");
     if (rc) {
         err_wrap(err, "column family %s", name);
         family_options_close(&o);
@@ -319,12 +363,17 @@ int schema_drop_family(struct schema *s, const char *name, struct err *err)
 {
     const struct family *found = schema_family(s, slice_str(name));
     size_t i;
+    int rc;
     if (!found)
         return schema_no_family(s, slice_str(name), err);
+    rc = refuse_indexed(s, name, "its cells would go without a write", err);
+    if (rc)
+        return rc;
     i = (size_t)(found - s->families);
     gc_rule_free(s->families[i].gc);
     INVARIANT(i < s->family_count);
     s->hidden_count -= s->families[i].hidden;
+    s->txn_count -= hidden_is_txn(slice_str(s->families[i].name));
     s->family_count--;
     memmove(&s->families[i], &s->families[i + 1],
             (s->family_count - i) * sizeof(*s->families));
@@ -381,17 +430,21 @@ int schema_add_group(struct schema *s,
 static bool is_hidden_group(const struct schema *s, uint32_t id)
 {
     const struct locality_group *g = schema_group_by_id(s, id);
-    return g && slice_eq_str(slice_str(HIDDEN_GROUP), g->name);
+    return g && hidden_is_group(slice_str(g->name));
 }
 
 int schema_check_hidden(const struct schema *s, struct err *err)
 {
-    bool good = s->hidden_count == 0 || s->hidden_count == HIDDEN_FAMILY_COUNT;
+    bool good = s->txn_count == 0 || s->txn_count == HIDDEN_FAMILY_COUNT;
     for (size_t i = 0; i < s->family_count; i++)
         good &=
             s->families[i].hidden == is_hidden_group(s, s->families[i].group);
-    for (size_t i = 0; s->hidden_count && i < HIDDEN_FAMILY_COUNT; i++)
+    for (size_t i = 0; s->txn_count && i < HIDDEN_FAMILY_COUNT; i++)
         good &= schema_family(s, slice_str(hidden_families[i].name)) != NULL;
+    if (good && !s->indexes && schema_family(s, SLICE_LIT(INDEX_FAMILY)))
+        return err_set(err, ERR_INVALID,
+                       "the name %s is kept for tables with indexes",
+                       INDEX_FAMILY);
     if (good)
         return 0;
     err_set(err, ERR_INVALID,

@@ -13,11 +13,13 @@
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
+#include "bigtable/row/aggregate.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/compression.h"
 
 struct buf;
 struct gc_rule;
+struct index_set;
 
 #define FAMILY_NAME_BYTES_MAX 64
 /* Room for an instance of the public API before the name. */
@@ -65,10 +67,11 @@ struct locality_group {
 
 struct family {
     char name[FAMILY_NAME_BYTES_MAX + 1];
-    family_id id;       /* From 1; never reused inside the table. */
-    uint32_t group;     /* Id of its locality group. */
-    struct gc_rule *gc; /* Owned; NULL keeps everything. */
-    bool hidden;        /* Of transactions, not of users: row/hidden.h. */
+    family_id id;                  /* From 1; never reused inside the table. */
+    uint32_t group;                /* Id of its locality group. */
+    struct gc_rule *gc;            /* Owned; NULL keeps everything. */
+    bool hidden;                   /* Not of users: row/hidden.h. */
+    enum aggregate_kind aggregate; /* Stays as it was created. */
 };
 
 /* Owned by one thread while it is changed; immutable and shared afterwards. */
@@ -80,9 +83,11 @@ struct schema {
     size_t group_count;
     family_id next_family; /* Ids the next ones get. */
     uint32_t next_group;
-    size_t hidden_count; /* Of the families; 0: a table without transactions. */
-    uint64_t changes_us; /* How long changes are kept; 0: they are not, */
-    uint64_t changes_bytes; /* and in how many bytes at most; 0: in any. */
+    size_t hidden_count;       /* Of the families; */
+    size_t txn_count;          /* those of transactions: 0, it takes no part. */
+    uint64_t changes_us;       /* How long changes are kept; 0: they are not, */
+    uint64_t changes_bytes;    /* and in how many bytes at most; 0: in any. */
+    struct index_set *indexes; /* Reference; NULL: it never had any. */
 };
 
 /* Every schema has this group; families are stored there unless told. */
@@ -136,19 +141,24 @@ void schema_format_changes(const struct schema *s, struct buf *out);
 /* NULL when there is none. Borrowed from @s. */
 const struct family *schema_family(const struct schema *s, struct slice name);
 const struct family *schema_family_by_id(const struct schema *s, family_id id);
+/* Has a family an aggregate? */
+bool schema_has_aggregates(const struct schema *s);
 const struct locality_group *schema_group(const struct schema *s,
                                           struct slice name);
 const struct locality_group *schema_group_by_id(const struct schema *s,
                                                 uint32_t id);
 /* 0 if the families and the group of transactions (row/hidden.h) are all there
- * as they must be, or none of them; else ERR_INVALID: their names are kept for
- * them. */
+ * as they must be, or none of them, and that of indexes where there are indexes
+ * alone; else ERR_INVALID: their names are kept for them. */
 MUST_CHECK int schema_check_hidden(const struct schema *s, struct err *err);
 /* The message for a family that is not there: lists those that are. Returns
  * ERR_NOTFOUND. */
 int schema_no_family(const struct schema *s,
                      struct slice name,
                      struct err *err);
+
+/* The same for an index. */
+int schema_no_index(const struct schema *s, const char *name, struct err *err);
 
 /* Letters, digits, '_', '-', '.'; 1 to FAMILY_NAME_BYTES_MAX of them. @what is
  * the kind of thing for the message. */

@@ -5,6 +5,8 @@
  *              and, from version 2 on, replication:varint of each group
  *              and, from version 3 on, cache:u8 of each group
  *              and, from version 4 on, changes_us:varint changes_bytes:varint
+ *              and, from version 5 on, aggregate:u8 of each family
+ *              and, from version 6 on, set (of indexes: index_set.c)
  *     group  = name:lslice id:varint compression:u8 level:zigzag dictionary:u8
  *              block_bytes:varint bloom:u8 bloom_bits:varint in_memory:u8
  *              memtable_bytes:varint
@@ -17,10 +19,13 @@
 #include "base/core/panic.h"
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/hidden.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/row/schema.h"
 
 /* Written with the lowest version that has what it says. */
-#define SCHEMA_VERSION      4
+#define SCHEMA_VERSION      6
+#define VERSION_AGGREGATES  5
+#define VERSION_CHANGES     4
 #define VERSION_CACHE       3
 #define VERSION_REPLICATION 2
 #define VERSION_PLAIN       1
@@ -60,8 +65,12 @@ static bool has_cache(const struct schema *s)
 
 static uint64_t schema_version(const struct schema *s)
 {
-    if (s->changes_us)
+    if (s->indexes)
         return SCHEMA_VERSION;
+    if (schema_has_aggregates(s))
+        return VERSION_AGGREGATES;
+    if (s->changes_us)
+        return VERSION_CHANGES;
     if (has_cache(s))
         return VERSION_CACHE;
     return has_replication(s) ? VERSION_REPLICATION : VERSION_PLAIN;
@@ -88,10 +97,15 @@ void schema_encode(const struct schema *s, struct buf *out)
         buf_put_varint(out, s->groups[i].options.replication);
     for (size_t i = 0; version >= VERSION_CACHE && i < s->group_count; i++)
         buf_put_u8(out, (uint8_t)s->groups[i].options.cache);
-    if (version < SCHEMA_VERSION)
+    if (version < VERSION_CHANGES)
         return;
     buf_put_varint(out, s->changes_us);
     buf_put_varint(out, s->changes_bytes);
+    for (size_t i = 0; version >= VERSION_AGGREGATES && i < s->family_count;
+         i++)
+        buf_put_u8(out, (uint8_t)s->families[i].aggregate);
+    if (s->indexes)
+        index_set_encode(s->indexes, out);
 }
 
 /* A number of at most @max; anything else is bad. */
@@ -169,6 +183,7 @@ static void decode_families(struct cursor *c, struct schema *s)
         read_name(c, f->name);
         f->hidden = hidden_is_name(slice_str(f->name));
         s->hidden_count += f->hidden;
+        s->txn_count += hidden_is_txn(slice_str(f->name));
         f->id = (family_id)read_number(c, UINT16_MAX);
         f->group = (uint32_t)read_number(c, UINT32_MAX);
         gc_rule_decode(c, &f->gc);
@@ -203,11 +218,17 @@ int schema_decode(struct slice bytes, struct schema **out, struct err *err)
     for (size_t i = 0; version >= VERSION_CACHE && i < s->group_count; i++)
         s->groups[i].options.cache =
             (enum cache_option)read_number(&c, CACHE_OPTION_COUNT - 1);
-    if (version == SCHEMA_VERSION) {
+    if (version >= VERSION_CHANGES) {
         s->changes_us = read_number(&c, CHANGES_US_MAX);
         s->changes_bytes = cursor_varint(&c);
-        c.bad |= s->changes_us == 0;
+        c.bad |= s->changes_us == 0 && version == VERSION_CHANGES;
     }
+    for (size_t i = 0; version >= VERSION_AGGREGATES && i < s->family_count;
+         i++)
+        s->families[i].aggregate =
+            (enum aggregate_kind)read_number(&c, AGGREGATE_KIND_COUNT - 1);
+    if (version == SCHEMA_VERSION)
+        index_set_decode(&c, &s->indexes);
     if (c.bad || c.p != c.end) {
         schema_free(s);
         return err_set(err, ERR_CORRUPT, "malformed schema");

@@ -42,7 +42,7 @@ static void start_column(struct visibility *v)
 {
     v->column_deleted = v->family_deleted;
     v->range_count = 0;
-    v->has_time = false;
+    v->at_time = TIME_NONE;
     v->newer = 0;
     v->collecting = false;
 }
@@ -100,6 +100,8 @@ static enum fate feed_wide(struct visibility *v, struct slice key)
         v->row_deleted = v->family_deleted = sequence;
         return FATE_TOMBSTONE;
     }
+    if (kind == ENTRY_ORIGIN && v->family == 0)
+        return FATE_REDUNDANT; /* Of interest to readers of changes alone. */
     if (kind != ENTRY_DELETE_FAMILY || v->family == 0)
         return FATE_MALFORMED;
     if (!v->rules)
@@ -154,12 +156,13 @@ in_deleted_range(const struct visibility *v, int64_t time_us, uint64_t sequence)
  * the rule stays monotone. */
 static uint64_t visibility_newer(const struct visibility *v)
 {
-    if (LIKELY(v->schema->hidden_count == 0) || v->rules->hidden)
+    if (LIKELY(v->schema->txn_count == 0) || v->rules->hidden)
         return v->newer;
     return v->newer && v->newer_us > v->now_us - HIDDEN_KEEP_US ? 0 : v->newer;
 }
 
-static enum fate
+/* In line twice, so that cells which are no aggregate's pay no call. */
+static inline __attribute__((always_inline)) enum fate
 feed_put(struct visibility *v, int64_t time_us, uint64_t sequence)
 {
     if (v->range_count && in_deleted_range(v, time_us, sequence))
@@ -172,6 +175,52 @@ feed_put(struct visibility *v, int64_t time_us, uint64_t sequence)
     v->newer++;
     v->newer_us = time_us;
     return FATE_SHOWN;
+}
+
+/* An entry at the time of operands before it. */
+NOINLINE static enum fate feed_below_operands(struct visibility *v,
+                                              enum entry_kind kind,
+                                              uint64_t sequence,
+                                              bool covered)
+{
+    v->at_time = TIME_TAKEN; /* Nothing older folds into those above. */
+    if (kind == ENTRY_DELETE_CELL)
+        return covered ? FATE_REDUNDANT : FATE_TOMBSTONE;
+    return covered || in_deleted_range(v, v->time_us, sequence) ? FATE_HIDDEN
+                                                                : FATE_OPERAND;
+}
+
+/* An operand below others of its cell. One that comes twice counts once. */
+static enum fate
+feed_next_operand(struct visibility *v, uint64_t sequence, bool covered)
+{
+    if (v->at_time == TIME_TAKEN || sequence >= v->operand)
+        return FATE_HIDDEN;
+    v->operand = sequence;
+    if (!covered && !in_deleted_range(v, v->time_us, sequence))
+        return FATE_OPERAND;
+    v->at_time = TIME_TAKEN;
+    return FATE_HIDDEN;
+}
+
+NOINLINE static enum fate feed_operand(struct visibility *v,
+                                       int64_t time_us,
+                                       uint64_t sequence,
+                                       bool covered)
+{
+    enum fate fate;
+    if (v->rules->aggregate == AGGREGATE_NONE)
+        return FATE_MALFORMED;
+    if (v->at_time != TIME_NONE && v->time_us == time_us)
+        return feed_next_operand(v, sequence, covered);
+    v->at_time = TIME_TAKEN;
+    v->time_us = time_us;
+    v->operand = sequence;
+    fate = covered ? FATE_HIDDEN : feed_put(v, time_us, sequence);
+    if (fate != FATE_SHOWN)
+        return fate;
+    v->at_time = TIME_OPERANDS;
+    return FATE_FOLDED;
 }
 
 static enum fate
@@ -193,10 +242,15 @@ feed_column(struct visibility *v, struct slice key, struct slice value)
     if (kind == ENTRY_DELETE_RANGE && time_us == INT64_MAX)
         return covered ? FATE_REDUNDANT : feed_range(v, value, sequence);
     if (kind != ENTRY_PUT && kind != ENTRY_DELETE_CELL)
-        return FATE_MALFORMED;
-    if (v->has_time && v->time_us == time_us)
+        return entry_kind_is_operand(kind)
+                   ? feed_operand(v, time_us, sequence, covered)
+                   : FATE_MALFORMED;
+    if (v->at_time != TIME_NONE && v->time_us == time_us) {
+        if (UNLIKELY(v->at_time == TIME_OPERANDS))
+            return feed_below_operands(v, kind, sequence, covered);
         return kind == ENTRY_PUT ? FATE_HIDDEN : FATE_REDUNDANT;
-    v->has_time = true;
+    }
+    v->at_time = TIME_TAKEN;
     v->time_us = time_us;
     if (kind == ENTRY_DELETE_CELL)
         return covered ? FATE_REDUNDANT : FATE_TOMBSTONE;

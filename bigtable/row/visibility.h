@@ -5,7 +5,9 @@
  * and nothing else: a cell put later with an earlier timestamp is seen. Of
  * several entries of one column and timestamp the newest counts. Cells that the
  * family's GC rule collects are not shown, whether or not they are still
- * stored. Families of transactions (hidden.h) outlive a deletion of the row.
+ * stored. Operands of an aggregate (aggregate.h) are one cell, down to the
+ * first older entry of that time that is none or that is deleted. Families of
+ * transactions (hidden.h) outlive a deletion of the row.
  *
  * Readers and compactions share it, which is what makes them agree. One that
  * sees but some of the tables counts versions as well: what it does not see can
@@ -28,12 +30,21 @@
 
 enum fate {
     FATE_SHOWN,     /* A visible cell. */
+    FATE_FOLDED,    /* The newest operand of a visible cell of an aggregate, */
+    FATE_OPERAND,   /* and an older one, to be folded into it. */
     FATE_HIDDEN,    /* Deleted or overwritten. */
     FATE_TOMBSTONE, /* A deletion that may hide something. */
     FATE_REDUNDANT, /* A deletion that a newer, wider one covers. */
     FATE_COLLECTED, /* The GC rule collects it and all later of the column. */
     FATE_FOREIGN,   /* Of a family that is not in the schema any more. */
     FATE_MALFORMED, /* Not a cell key. */
+};
+
+/* The time of the last entry of the column. */
+enum visibility_time {
+    TIME_NONE,     /* There was none yet. */
+    TIME_TAKEN,    /* An entry had it, which wins over all that follow. */
+    TIME_OPERANDS, /* Operands have it, into which those that follow fold. */
 };
 
 /* A deletion of a range of times. */
@@ -63,9 +74,9 @@ struct visibility {
     size_t range_count;
     size_t range_cap;
 
-    bool has_time; /* An entry of the column had time `time_us`: it wins
-                      over all that follow with the same. */
+    enum visibility_time at_time; /* The column's state at `time_us`. */
     int64_t time_us;
+    uint64_t operand; /* Sequence of the last operand at that time. */
     uint64_t newer;   /* Shown cells of the column so far, */
     int64_t newer_us; /* and the time of the last of them. */
     bool collecting;  /* The rule collected one of the column already. */

@@ -225,6 +225,60 @@ static int put_family(struct sql_output *o,
     return rc;
 }
 
+/* One more version of the entry at hand, in the list that is its value. */
+static int put_version(struct sql_output *o,
+                       const struct quarry_row *row,
+                       const struct quarry_cell *cell,
+                       struct err *err)
+{
+    const uint64_t at = duckdb_list_vector_get_size(o->map_values);
+    duckdb_vector versions;
+    duckdb_list_entry *entry;
+    if (duckdb_list_vector_reserve(o->map_values, at + 1) != DuckDBSuccess ||
+        duckdb_list_vector_set_size(o->map_values, at + 1) != DuckDBSuccess)
+        return err_set(err, ERR_NOMEM, "no memory for the versions of a batch");
+    versions = duckdb_list_vector_get_child(o->map_values);
+    entry = &((duckdb_list_entry *)duckdb_vector_get_data(
+        o->map_values))[o->map_length - 1];
+    entry->length = at + 1 - entry->offset;
+    ((duckdb_timestamp *)duckdb_vector_get_data(
+        duckdb_struct_vector_get_child(versions, 0)))[at]
+        .micros = cell->timestamp_us;
+    versions = duckdb_struct_vector_get_child(versions, 1);
+    return put_bytes(versions, o->column, row, is_text_vector(versions),
+                     cell->value, at, err);
+}
+
+/* A family as a map of all versions. */
+static int put_history(struct sql_output *o,
+                       const struct quarry_row *row,
+                       uint64_t at,
+                       struct err *err)
+{
+    duckdb_list_entry entry = {o->map_length, 0};
+    const struct quarry_cell *last = NULL;
+    const bool text_keys = is_text_vector(o->map_keys);
+    int rc = map_room(o, row->cell_count, err);
+    for (size_t i = 0; rc == 0 && i < row->cell_count; i++) {
+        const struct quarry_cell *cell = &row->cells[i];
+        if (!slice_eq(cell->family, o->column->family))
+            continue;
+        if (!last || !slice_eq(last->qualifier, cell->qualifier)) {
+            rc = put_bytes(o->map_keys, o->column, row, text_keys,
+                           cell->qualifier, o->map_length, err);
+            ((duckdb_list_entry *)duckdb_vector_get_data(
+                o->map_values))[o->map_length++] = (duckdb_list_entry){
+                duckdb_list_vector_get_size(o->map_values), 0};
+        }
+        last = cell;
+        if (rc == 0)
+            rc = put_version(o, row, cell, err);
+    }
+    entry.length = o->map_length - entry.offset;
+    ((duckdb_list_entry *)o->data)[at] = entry;
+    return rc;
+}
+
 static int put_output(struct sql_output *o,
                       const struct quarry_row *row,
                       const struct quarry_cell *cell,
@@ -233,7 +287,9 @@ static int put_output(struct sql_output *o,
 {
     switch (o->column->source) {
     case SQL_FROM_KEY: return put_value(o, row, row->key, at, err);
-    case SQL_FROM_FAMILY: return put_family(o, row, at, err);
+    case SQL_FROM_FAMILY:
+        return o->column->history ? put_history(o, row, at, err)
+                                  : put_family(o, row, at, err);
     case SQL_FROM_COLUMN: return put_column(o, row, at, err);
     case SQL_FROM_CELL_NAME: return put_value(o, row, cell->family, at, err);
     case SQL_FROM_CELL_QUALIFIER:

@@ -8,6 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/sql/sql_relation.h"
+#include "bigtable/sql/sql_scalars.h"
 #include "bigtable/sql/sql_scan.h"
 #include "bigtable/sql/sql_stores.h"
 
@@ -161,6 +162,7 @@ static int take_parameters(duckdb_bind_info info,
         .key_file = named_text(info, arena, "key_file"),
         .binary = named_flag(info, "binary"),
         .text = named_flag(info, "text"),
+        .history = named_flag(info, "history"),
         .missing = named_text(info, arena, "missing"),
         .key_from = named_bytes(info, arena, "key_from"),
         .key_to = named_bytes(info, arena, "key_to"),
@@ -191,6 +193,19 @@ static duckdb_logical_type scalar_type(enum sql_type type)
     return duckdb_create_logical_type(types[type]);
 }
 
+/* A list of timestamps and values, in place of @value, which it destroys. */
+static duckdb_logical_type history_type(duckdb_logical_type value)
+{
+    const char *names[] = {"timestamp", "value"};
+    duckdb_logical_type members[] = {scalar_type(SQL_TIME), value};
+    duckdb_logical_type version = duckdb_create_struct_type(members, names, 2);
+    duckdb_logical_type out = duckdb_create_list_type(version);
+    duckdb_destroy_logical_type(&members[0]);
+    duckdb_destroy_logical_type(&members[1]);
+    duckdb_destroy_logical_type(&version);
+    return out;
+}
+
 static void add_result_column(duckdb_bind_info info,
                               const struct sql_relation *r,
                               const struct sql_column *c)
@@ -204,6 +219,8 @@ static void add_result_column(duckdb_bind_info info,
     }
     key = scalar_type(r->binary ? SQL_BYTES : SQL_TEXT);
     value = scalar_type(r->text ? SQL_TEXT : SQL_BYTES);
+    if (r->history)
+        value = history_type(value);
     type = duckdb_create_map_type(key, value);
     duckdb_bind_add_result_column(info, c->name, type);
     duckdb_destroy_logical_type(&type);
@@ -291,23 +308,15 @@ static const struct {
     const char *name;
     duckdb_type type;
 } sql_named_parameters[] = {
-    {"target", DUCKDB_TYPE_VARCHAR},
-    {"key_file", DUCKDB_TYPE_VARCHAR},
-    {"binary", DUCKDB_TYPE_BOOLEAN},
-    {"text", DUCKDB_TYPE_BOOLEAN},
-    {"missing", DUCKDB_TYPE_VARCHAR},
-    {"key_from", DUCKDB_TYPE_ANY},
-    {"key_to", DUCKDB_TYPE_ANY},
-    {"key_last", DUCKDB_TYPE_ANY},
-    {"key_prefix", DUCKDB_TYPE_ANY},
-    {"column_regex", DUCKDB_TYPE_VARCHAR},
-    {"program", DUCKDB_TYPE_VARCHAR},
-    {"versions", DUCKDB_TYPE_UBIGINT},
-    {"time_from", DUCKDB_TYPE_TIMESTAMP},
-    {"time_to", DUCKDB_TYPE_TIMESTAMP},
-    {"row_limit", DUCKDB_TYPE_UBIGINT},
-    {"columns", DUCKDB_TYPE_ANY},
-    {"keys", DUCKDB_TYPE_ANY},
+    {"target", DUCKDB_TYPE_VARCHAR},       {"key_file", DUCKDB_TYPE_VARCHAR},
+    {"binary", DUCKDB_TYPE_BOOLEAN},       {"text", DUCKDB_TYPE_BOOLEAN},
+    {"history", DUCKDB_TYPE_BOOLEAN},      {"missing", DUCKDB_TYPE_VARCHAR},
+    {"key_from", DUCKDB_TYPE_ANY},         {"key_to", DUCKDB_TYPE_ANY},
+    {"key_last", DUCKDB_TYPE_ANY},         {"key_prefix", DUCKDB_TYPE_ANY},
+    {"column_regex", DUCKDB_TYPE_VARCHAR}, {"program", DUCKDB_TYPE_VARCHAR},
+    {"versions", DUCKDB_TYPE_UBIGINT},     {"time_from", DUCKDB_TYPE_TIMESTAMP},
+    {"time_to", DUCKDB_TYPE_TIMESTAMP},    {"row_limit", DUCKDB_TYPE_UBIGINT},
+    {"columns", DUCKDB_TYPE_ANY},          {"keys", DUCKDB_TYPE_ANY},
 };
 
 static int register_function(duckdb_connection connection,
@@ -348,6 +357,8 @@ int sql_functions_register(duckdb_connection connection,
     if (rc == 0)
         rc = register_function(connection, stores, "quarry_cells", bind_cells,
                                err);
+    if (rc == 0)
+        rc = sql_scalars_register(connection, err);
     return rc;
 }
 

@@ -129,6 +129,7 @@ static int row_columns(struct sql_relation *r,
             add_column(r, SQL_FROM_FAMILY, SQL_MAP, r->families[i]);
         c->family_index = i;
         c->family = slice_str(r->families[i]);
+        c->history = p->history;
     }
     return 0;
 }
@@ -248,7 +249,7 @@ static int choose_cells(struct sql_relation *r,
     o->families = p->families;
     o->family_count = p->family_count;
     o->column_regex = p->column_regex;
-    o->versions = r->by_cells ? (uint32_t)p->versions : 1;
+    o->versions = r->by_cells || p->history ? (uint32_t)p->versions : 1;
     o->time_min_us = p->time_from_us;
     o->time_max_us = p->time_to_us;
     o->row_limit = p->row_limit;
@@ -266,6 +267,7 @@ static int take_modes(struct sql_relation *r,
 {
     r->binary = p->binary;
     r->text = p->text;
+    r->history = p->history;
     if (!p->missing || strcasecmp(p->missing, "null") == 0)
         return 0;
     r->skip_missing = true;

@@ -62,6 +62,7 @@ struct sql_column {
     size_t family_index;
     struct slice family;
     struct slice qualifier;
+    bool history; /* Of a family: all versions. */
 };
 
 struct sql_relation {
@@ -72,6 +73,7 @@ struct sql_relation {
     bool by_cells;
     bool binary;       /* Keys and qualifiers are BLOB, not VARCHAR, */
     bool text;         /* and values of maps and cells VARCHAR, not BLOB. */
+    bool history;      /* Maps have all versions, with their times. */
     bool skip_missing; /* See above. */
     bool ordered;      /* Rows in order of their keys, from one thread. */
     struct sql_column *columns;
@@ -94,6 +96,7 @@ struct sql_parameters {
     const char *key_file;
     bool binary;
     bool text;
+    bool history;
     bool has_keys;
     const char *missing; /* "skip" or "null". */
     struct slice key_from;

@@ -15,6 +15,7 @@
 #include "bigtable/sql/duckdb_load.h"
 #include "bigtable/sql/sql_batch_of.h"
 #include "bigtable/sql/sql_functions.h"
+#include "bigtable/sql/sql_google.h"
 #include "bigtable/sql/sql_lexer.h"
 #include "bigtable/sql/sql_push.h"
 #include "bigtable/sql/sql_statement.h"
@@ -316,6 +317,28 @@ static int run_duckdb(struct sql_session *s,
     return rc;
 }
 
+/* A query in GoogleSQL; its bounds are pushed by the translation. */
+static int run_google(struct sql_session *s,
+                      struct slice text,
+                      const struct sql_sink *sink,
+                      struct err *err)
+{
+    struct buf sql = BUF_INIT;
+    struct quarry *q;
+    duckdb_prepared_statement statement;
+    int rc = s->options.store(s->options.ctx, &q, err);
+    if (rc == 0)
+        rc = sql_google_translate(q, text, &sql, err);
+    if (rc == 0)
+        rc = prepare(s, buf_cstr(&sql), &statement, err);
+    buf_close(&sql);
+    if (rc)
+        return rc;
+    rc = run_prepared(s, statement, sink, err);
+    duckdb_destroy_prepare(&statement);
+    return rc;
+}
+
 /* --- statements that change Quarry --------------------------------------- */
 
 static int run_write(struct sql_session *s,
@@ -400,6 +423,11 @@ int sql_session_run(struct sql_session *s,
     if (memchr(text.data, '\0', text.len))
         return err_set(err, ERR_INVALID, "a NUL in the statement");
     atomic_store(&s->interrupted, false);
+    if (s->options.google) {
+        if (changed)
+            *changed = UINT64_MAX;
+        return run_google(s, text, sink, err);
+    }
     sql_statement_open(&st, text);
     s->no_push |= st.collates;
     s->explaining = st.kind == SQL_STATEMENT_EXPLAIN;

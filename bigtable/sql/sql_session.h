@@ -40,6 +40,7 @@ struct sql_session_options {
     sql_store_fn store;    /* Gives the store to read, */
     sql_store_fn writable; /* and to write. */
     void *ctx;             /* Of both. */
+    bool google;           /* Statements are queries in GoogleSQL. */
 };
 
 /* Load DuckDB and make a session with an empty database in memory, and the

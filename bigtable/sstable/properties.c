@@ -77,7 +77,7 @@ void sstable_properties_count(struct sstable_properties *p,
     p->sequence_min = MIN_OF(p->sequence_min, sequence);
     p->sequence_max = MAX_OF(p->sequence_max, sequence);
     family_of(p, family)->bytes += key.len + value_len;
-    if (kind != ENTRY_PUT) {
+    if (kind != ENTRY_PUT && !entry_kind_is_operand(kind)) {
         p->tombstone_count++;
         if (kind == ENTRY_DELETE_FAMILY || kind == ENTRY_DELETE_ROW)
             p->scope_count++;

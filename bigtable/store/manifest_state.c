@@ -307,16 +307,21 @@ static void apply_put_done(struct manifest_state *s, struct cursor *c)
     buf_append_slice(&t->done, done);
 }
 
+/* Of a file that is there twice, the changes go before the past. */
 static void
 remove_change_file(struct changes_record *r, uint64_t number, struct cursor *c)
 {
+    size_t found = r->file_count;
     for (size_t i = 0; i < r->file_count; i++)
-        if (r->files[i].file.table.number == number) {
-            change_file_info_close(&r->files[i]);
-            r->files[i] = r->files[--r->file_count];
-            return;
-        }
-    c->bad = true;
+        if (r->files[i].file.table.number == number &&
+            (found == r->file_count || change_file_is_past(&r->files[found])))
+            found = i;
+    if (found == r->file_count) {
+        c->bad = true;
+        return;
+    }
+    change_file_info_close(&r->files[found]);
+    r->files[found] = r->files[--r->file_count];
 }
 
 static void read_change_file(struct manifest_state *s,
@@ -330,7 +335,8 @@ static void read_change_file(struct manifest_state *s,
     f.file.extent.last_us = cursor_zigzag(c);
     read_file(c, &f.file.table);
     c->bad |= group > UINT32_MAX ||
-              f.file.extent.end_sequence < f.file.table.sequence_max;
+              (!change_file_is_past(&f) &&
+               f.file.extent.end_sequence < f.file.table.sequence_max);
     if (!c->bad) {
         note_file(s, &f.file.table);
         change_file_info_copy(&f, &r->files[r->file_count++]);

@@ -34,7 +34,10 @@ new_file_damaged(const struct check *c, const char *what, struct err *err)
                    c->count, what);
 }
 
-static int check_entry(struct check *c, struct slice key, struct err *err)
+static int check_entry(struct check *c,
+                       struct slice key,
+                       struct slice value,
+                       struct err *err)
 {
     const struct family *f;
     struct cell_key k;
@@ -51,6 +54,8 @@ static int check_entry(struct check *c, struct slice key, struct err *err)
                        c->file->path, c->count);
     if (f->group != c->file->group)
         return new_file_damaged(c, "family of another locality group", err);
+    if (f->aggregate && !aggregate_takes(f->aggregate, ENTRY_PUT, value))
+        return new_file_damaged(c, "not a state of its aggregate", err);
     buf_clear(&c->last);
     buf_append_slice(&c->last, key);
     c->count++;
@@ -90,7 +95,8 @@ check_entries(struct check *c, struct sstable_reader *r, struct err *err)
     sstable_iter_open(&it, r, SSTABLE_READ_ONCE);
     rc = sstable_iter_seek(&it, SLICE_EMPTY, err);
     while (rc == 0 && sstable_iter_valid(&it)) {
-        rc = check_entry(c, sstable_iter_key(&it), err);
+        rc =
+            check_entry(c, sstable_iter_key(&it), sstable_iter_value(&it), err);
         if (rc == 0)
             rc = check_filter(c, r, sstable_iter_key(&it), err);
         if (rc == 0)

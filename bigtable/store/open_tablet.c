@@ -88,13 +88,30 @@ static void put_memory(const struct tablet *t, struct buf *edit)
     buf_close(&done);
 }
 
+/* The files that a compaction leaves beside the group's tables. Owned array, of
+ * borrowed files. */
+static struct lsm_change_file *files_left(const struct lsm_edit *edit,
+                                          size_t *count)
+{
+    struct lsm_change_file *list =
+        mem_zalloc(edit->retired_count + edit->past_count + 1, sizeof(*list));
+    *count = 0;
+    for (size_t i = 0; i < edit->retired_count; i++)
+        list[(*count)++] = edit->retired[i];
+    for (size_t i = 0; i < edit->past_count; i++)
+        list[(*count)++] = edit->past[i];
+    return list;
+}
+
 static int commit_edit(struct tablet_group *g,
                        const struct lsm_edit *edit,
                        struct err *err)
 {
     struct store *s = store_of(g->tablet);
     struct buf bytes = BUF_INIT;
+    struct lsm_change_file *left;
     struct changes_edit changes;
+    size_t left_count;
     bool changed;
     int rc = 0;
     PRE(edit->added_count == 0 || edit->added);
@@ -105,9 +122,9 @@ static int commit_edit(struct tablet_group *g,
     if (rc)
         return rc;
     edit_change_group(&bytes, g->tablet->id, g->id, edit);
+    left = files_left(edit, &left_count);
     mutex_lock(&g->tablet->changes->edit_lock);
-    changed = tablet_changes_plan(g->tablet->changes, g->id, edit->retired,
-                                  edit->retired_count,
+    changed = tablet_changes_plan(g->tablet->changes, g->id, left, left_count,
                                   (int64_t)world_now_us(s->world), &changes);
     if (changed)
         edit_put_changes(&bytes, g->tablet->id, &changes);
@@ -121,8 +138,11 @@ static int commit_edit(struct tablet_group *g,
         tablet_changes_apply(g->tablet->changes, &changes);
     mutex_unlock(&g->tablet->changes->edit_lock);
     changes_edit_close(&changes);
+    mem_free(left);
     if (rc)
         return rc;
+    for (size_t i = 0; i < edit->past_count; i++) /* Until they are closed. */
+        file_refs_add(&s->files, edit->past[i].table.number);
     for (size_t i = 0; i < edit->added_count; i++)
         remember_file(g, &edit->added[i]);
     for (size_t i = 0; i < edit->removed_count; i++)
@@ -162,9 +182,14 @@ static void hook_unlink(void *ctx, uint64_t number)
 static struct lsm_filter *hook_new_filter(void *ctx, struct lsm *lsm)
 {
     struct tablet_group *g = ctx;
+    struct store *s = store_of(g->tablet);
+    struct changes_past past;
+    int64_t stamped_us = (int64_t)atomic_load(&g->tablet->table->stamped_us);
+    int64_t begun_us = MAX_OF(stamped_us, (int64_t)world_now_us(s->world));
     (void)lsm;
-    return gc_filter_new(g->tablet->table,
-                         store_drop_age_us(store_of(g->tablet)));
+    tablet_changes_past(g->tablet->changes, g->id, &past);
+    return gc_filter_new(g->tablet->table, store_drop_age_us(s),
+                         past.on ? &past : NULL, begun_us);
 }
 
 static void hook_free_filter(void *ctx, struct lsm_filter *f)
@@ -198,7 +223,7 @@ static int open_group(struct tablet *t,
     PRE(index < GROUP_COUNT_MAX);
     g->tablet = t;
     g->id = group->id;
-    g->hidden = slice_eq_str(slice_str(HIDDEN_GROUP), group->name);
+    g->hidden = hidden_is_group(slice_str(group->name));
     g->memtable_bytes = group->options.memtable_bytes;
     rc = lsm_open(&opts, from ? from->files : NULL, from ? from->file_count : 0,
                   &g->lsm, err);

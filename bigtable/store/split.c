@@ -8,6 +8,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/maintain.h"
@@ -110,18 +111,23 @@ static void add_change_file(struct changes_record *all,
                             const struct change_file_info *f)
 {
     for (size_t i = 0; i < all->file_count; i++)
-        if (all->files[i].file.table.number == f->file.table.number)
+        if (all->files[i].file.table.number == f->file.table.number &&
+            change_file_is_past(&all->files[i]) == change_file_is_past(f))
             return; /* Two tablets had it. */
     all->files =
         mem_realloc(all->files, (all->file_count + 1) * sizeof(*all->files));
     change_file_info_copy(f, &all->files[all->file_count++]);
 }
 
-/* Changes of @t, whose rows go, can still be read. */
+/* Changes of @t, whose rows go, can still be read, and so can its state before
+ * the table's last stamp. */
 static void gather_changes(const struct tablet *t,
                            const struct manifest_tablet *from,
                            struct changes_record *all)
 {
+    const struct change_extent past = {
+        0, (int64_t)from->changes.floor,
+        (int64_t)atomic_load(&t->table->stamped_us)};
     struct change_file_info *tables;
     size_t count;
     tablet_change_tables(t, &tables, &count);
@@ -130,6 +136,12 @@ static void gather_changes(const struct tablet *t,
             add_change_file(all, &tables[i]);
     for (size_t i = 0; i < from->changes.file_count; i++)
         add_change_file(all, &from->changes.files[i]);
+    for (size_t i = 0; i < from->group_count; i++)
+        for (size_t k = 0; k < from->groups[i].file_count; k++) {
+            const struct change_file_info f = {
+                from->groups[i].id, {from->groups[i].files[k], past}};
+            add_change_file(all, &f);
+        }
     all->on |= from->changes.on;
     all->floor = MAX_OF(all->floor, from->changes.floor);
     all->floor_us = MAX_OF(all->floor_us, from->changes.floor_us);
@@ -526,6 +538,10 @@ static int drop_now(struct store *s,
     write_turn_close_table(&s->env, t);
     rc = flush_changes(&r, err);
     if (rc == 0) {
+        /* Of a time of its own: before it the rows are there. */
+        table_part_note_stamp(t,
+                              MAX_OF((int64_t)atomic_load(&t->stamped_us) + 1,
+                                     (int64_t)world_now_us(s->world)));
         /* Transactions that have read such rows begin again. */
         r.sequence = write_turn_stamp_all(&s->env);
         rc = split_replace(&r, err);

@@ -7,6 +7,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/store/background.h"
 #include "bigtable/store/manifest.h"
 #include "bigtable/store/open_tablet.h"
@@ -266,6 +267,7 @@ int store__make_table(struct store *s,
         rc = schema_decode(r->schema, &schema, err);
     if (rc)
         return rc;
+    schema_forget_indexes(schema);
     manifest_state_init(&state);
     put_tablets(s, s->next_table, name, schema, r, &edit);
     rc = manifest_state_apply(&state, buf_slice(&edit), err);
@@ -414,6 +416,10 @@ int store_put_schema(struct store *s,
     int rc = 0;
     PRE(v->schema->group_count <= schema->group_count); /* INV-1 of tablet.h */
     sequence = write_turn_close_table(&s->env, t);
+    if (schema->changes_us && !v->schema->changes_us)
+        /* Commits at times of their own have left no stamp. */
+        table_part_note_stamp(
+            t, table_part_stamp_us(t, (int64_t)world_now_us(s->world)));
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
         rc = tablet_add_groups(v->tablets[i], schema, err);
     if (rc == 0) {

@@ -85,19 +85,24 @@ static void add_file(struct tablet_changes *c,
 }
 
 /* Take file @number out; its reference is the caller's. NULL: it is not there.
- * PRE: the lock is held. */
+ * Of a file that is there twice, the changes go before the past. PRE: the lock
+ * is held. */
 static struct change_file *take_file(struct tablet_changes *c, uint64_t number)
 {
-    for (size_t i = 0; i < c->file_count; i++) {
-        struct change_file *f = c->files[i];
-        if (f->info.file.table.number != number)
-            continue;
-        c->files[i] = c->files[--c->file_count];
-        INVARIANT(c->bytes >= f->info.file.table.bytes);
-        c->bytes -= f->info.file.table.bytes;
-        return f;
-    }
-    return NULL;
+    size_t found = c->file_count;
+    struct change_file *f;
+    for (size_t i = 0; i < c->file_count; i++)
+        if (c->files[i]->info.file.table.number == number &&
+            (found == c->file_count ||
+             change_file_is_past(&c->files[found]->info)))
+            found = i;
+    if (found == c->file_count)
+        return NULL;
+    f = c->files[found];
+    c->files[found] = c->files[--c->file_count];
+    INVARIANT(c->bytes >= f->info.file.table.bytes);
+    c->bytes -= f->info.file.table.bytes;
+    return f;
 }
 
 /* --- life ---------------------------------------------------------------- */
@@ -190,11 +195,17 @@ struct candidate {
     bool is_kept;
 };
 
+/* By the times of their last commits, which is the order of their numbers. */
 static int by_end(const void *a, const void *b)
 {
-    uint64_t x = ((const struct candidate *)a)->info->file.extent.end_sequence;
-    uint64_t y = ((const struct candidate *)b)->info->file.extent.end_sequence;
-    return (x > y) - (x < y);
+    const struct change_extent *x =
+        &((const struct candidate *)a)->info->file.extent;
+    const struct change_extent *y =
+        &((const struct candidate *)b)->info->file.extent;
+    if (x->last_us != y->last_us)
+        return x->last_us < y->last_us ? -1 : 1;
+    return (x->end_sequence > y->end_sequence) -
+           (x->end_sequence < y->end_sequence);
 }
 
 /* How many of the @count oldest go: those too old, and as many as bring the
@@ -211,7 +222,8 @@ static size_t count_given_up(const struct tablet_changes *c,
     for (size_t i = 0; i < count; i++) {
         bytes += list[i].info->file.table.bytes;
         if (list[i].info->file.extent.last_us < now_us - keep_us ||
-            list[i].info->file.extent.end_sequence <= c->floor)
+            (!change_file_is_past(list[i].info) &&
+             list[i].info->file.extent.end_sequence <= c->floor))
             gone = i + 1;
     }
     for (size_t i = 0; i < gone; i++)
@@ -226,8 +238,7 @@ static size_t
 with_equals(const struct candidate *list, size_t count, size_t gone)
 {
     while (gone > 0 && gone < count &&
-           list[gone].info->file.extent.end_sequence ==
-               list[gone - 1].info->file.extent.end_sequence)
+           by_end(&list[gone], &list[gone - 1]) == 0)
         gone++;
     return gone;
 }
@@ -285,6 +296,22 @@ bool tablet_changes_plan(struct tablet_changes *c,
     mutex_unlock(&c->lock);
     mem_free(fresh);
     return n > 0;
+}
+
+void tablet_changes_past(struct tablet_changes *c,
+                         uint32_t group,
+                         struct changes_past *out)
+{
+    mutex_lock(&c->lock);
+    *out = (struct changes_past){atomic_load(&c->on), c->floor, c->floor_us,
+                                 c->floor};
+    for (size_t i = 0; i < c->file_count; i++) {
+        const struct change_file_info *f = &c->files[i]->info;
+        if (f->group == group && change_file_is_past(f))
+            out->guard = MIN_OF(out->guard, (uint64_t)f->file.extent.first_us);
+    }
+    mutex_unlock(&c->lock);
+    POST(out->guard <= out->floor);
 }
 
 void changes_edit_close(struct changes_edit *e)

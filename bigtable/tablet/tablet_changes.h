@@ -3,6 +3,13 @@
  * which compactions have replaced as tables and which are kept until they are
  * too old or too many (docs/changes.md).
  *
+ * Beside these are files of the past, which have an extent with end_sequence 0,
+ * first_us the floor when the compaction began that wrote them, last_us that
+ * time: what it took out of its group though it could be seen then, or at a
+ * time behind the floor. With the tables and the entries behind the floor, a
+ * file of the past makes the state of any time from the floor on to last_us
+ * (changes/change_as_of.h).
+ *
  * Changes of a tablet are read from its change files, from those of its tables
  * that flushes wrote, and from its memtables: each entry behind the floor is in
  * one of these (bigtable/changes/).
@@ -17,6 +24,10 @@
  *     INV-2  Sequence numbers of a tablet's commits only rise, over restarts,
  *            splits, moves and recoveries, and so do their times.
  *            (tablet_changes_begin_commit)
+ *     INV-3  An entry that could be seen at a time T, from floor_us on, is in
+ *            INV-1's sources, in a table, or in a file of the past whose
+ *            last_us is above T; so is, or in a table, each deletion that hides
+ *            an entry of those at T. (gc_filter.c)
  */
 #ifndef BIGTABLE_TABLET_TABLET_CHANGES_H
 #define BIGTABLE_TABLET_TABLET_CHANGES_H
@@ -124,9 +135,9 @@ struct changes_edit {
 
 /* PRE of the next four: edit_lock is held, or nobody else has the tablet. */
 
-/* Plan the fate of the @count files that group @group retires at @now_us, and
- * of those that are too old or too many; close it in any case. False: nothing.
- */
+/* Plan the fate of the @count files that group @group retires at @now_us (also
+ * as files of the past that it leaves), and of those that are too old or too
+ * many; close it in any case. False: nothing. */
 bool tablet_changes_plan(struct tablet_changes *c,
                          uint32_t group,
                          const struct lsm_change_file *retired,
@@ -137,6 +148,26 @@ void changes_edit_close(struct changes_edit *e);
 /* Put @e in force, once it is durable. Parks. */
 void tablet_changes_apply(struct tablet_changes *c,
                           const struct changes_edit *e);
+
+/* Is it a file of the past? */
+static inline bool change_file_is_past(const struct change_file_info *f)
+{
+    return f->file.extent.end_sequence == 0;
+}
+
+/* State for a compaction of a group that begins now. */
+struct changes_past {
+    bool on;
+    uint64_t floor;
+    int64_t floor_us;
+    uint64_t guard; /* Files of the past may hold entries that only a deletion
+                       above this number hides. */
+};
+
+void tablet_changes_past(struct tablet_changes *c,
+                         uint32_t group,
+                         struct changes_past *out);
+
 /* Begin behind @sequence and @us, without files; or end. Once it is durable.
  * Parks. */
 void tablet_changes_reset(struct tablet_changes *c,

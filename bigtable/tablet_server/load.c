@@ -92,9 +92,13 @@ static void end_changes(const struct load *l)
  * is recorded with what else is published. */
 static int switch_changes(struct load *l, struct err *err)
 {
+    int64_t stamped_us = (int64_t)atomic_load(&l->table->stamped_us);
+    int64_t now_us = (int64_t)world_now_us(l->server->store->world);
+    bool is_empty = tablet_table_bytes(l->tablet) == 0 &&
+                    tablet_last_sequence(l->tablet) == 0;
     const struct changes_edit begin = {
         .floor = MAX_OF(l->origin.sequence, l->sequence),
-        .floor_us = (int64_t)atomic_load(&l->table->stamped_us)};
+        .floor_us = is_empty ? stamped_us : MAX_OF(stamped_us, now_us)};
     struct buf edit = BUF_INIT;
     int rc;
     if (!l->begins_changes && !l->ends_changes)

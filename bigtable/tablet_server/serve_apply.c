@@ -11,6 +11,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "base/trace/span.h"
+#include "bigtable/changes/change_apply.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/done_changes.h"
@@ -283,26 +284,45 @@ take_outcome(struct apply *a, struct part *p, struct write_request *r)
     if (r->rc == ERR_NOTFOUND && is_gone(p->served->table))
         fail_part(a, p, not_here(p->tablet, &r->err), &r->err);
     else if (r->rc == ERR_INVALID || r->rc == ERR_TOOBIG ||
-             r->rc == ERR_NOTFOUND)
+             r->rc == ERR_NOTFOUND || r->rc == ERR_CONFLICT)
         serve_apply_fail(a, p->index[p->done++], r->rc, &r->err);
     else
         fail_part(a, p, r->rc, &r->err);
 }
 
-/* One round: write the open changes of all parts. False: there were none. */
+/* Write commits of other sites: each part is on its own. */
+static void
+apply_foreign(struct apply *a, struct write_request *r, int64_t now_us)
+{
+    struct tablet_env *env = &a->server->store->env;
+    r->rc = change_apply(env, r->table, r->mutations, r->count, a->durability,
+                         now_us, &r->failed_index, &r->err);
+}
+
+/* One round: write the open changes of all parts, as far as they are alike.
+ * False: there were none. */
 static bool apply_open(struct apply *a, int64_t now_us)
 {
     struct write_request *requests =
         mem_zalloc(a->part_count + 1, sizeof(*requests));
     struct part **parts = mem_zalloc(a->part_count + 1, sizeof(struct part *));
     size_t n = 0;
+    bool any = false;
     for (size_t i = 0; i < a->part_count; i++) {
         struct part *p = &a->parts[i];
+        struct write_request r = {.mutations = p->list + p->done};
+        bool foreign;
         if (p->done == p->count)
             continue;
-        requests[n] = (struct write_request){.table = p->served->table,
-                                             .mutations = p->list + p->done,
-                                             .count = p->count - p->done};
+        r.table = p->served->table;
+        r.count = change_apply_run(r.mutations, p->count - p->done, &foreign);
+        if (foreign) {
+            apply_foreign(a, &r, now_us);
+            take_outcome(a, p, &r);
+            any = true;
+            continue;
+        }
+        requests[n] = r;
         parts[n++] = p;
     }
     if (n > 0)
@@ -312,7 +332,7 @@ static bool apply_open(struct apply *a, int64_t now_us)
         take_outcome(a, parts[i], &requests[i]);
     mem_free(requests);
     mem_free(parts);
-    return n > 0;
+    return any || n > 0;
 }
 
 static void put_reply(const struct apply *a, struct buf *out)

@@ -167,6 +167,8 @@ int rules_may_change(struct tablet_server *s,
     if (g->everywhere & ACCESS_WRITE)
         return 0;
     while (rc == 0 && mutation_next(&c, &op)) {
+        if (op.kind == MUTATION_ORIGIN)
+            continue;
         if (op.kind == MUTATION_DELETE_ROW)
             rc =
                 rules_may_all(s, t, principal, schema, NULL, ACCESS_WRITE, err);
@@ -197,7 +199,7 @@ bool rules_is_growth(const struct quarry_mutation *m)
     struct cursor c = cursor_make(buf_slice(&m->ops));
     struct mutation_op op;
     while (mutation_next(&c, &op))
-        if (op.kind == MUTATION_SET)
+        if (mutation_kind_has_value(op.kind))
             return true;
     return false;
 }

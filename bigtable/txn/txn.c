@@ -387,10 +387,18 @@ static int check_changes(struct quarry_txn *t,
     while (mutation_next(&c, &op)) {
         char family[FAMILY_NAME_BYTES_MAX + 1];
         int rc;
+        if (op.kind == MUTATION_ORIGIN)
+            return err_set(err, ERR_UNSUPPORTED,
+                           "changes of another site are not part of a "
+                           "transaction here");
         snprintf(family, sizeof(family), "%.*s", SLICE_ARG(op.family));
         rc = txn_use(t, table, op.family.len ? family : NULL, err);
         if (rc)
             return rc;
+        if (op.kind == MUTATION_ADD || op.kind == MUTATION_MERGE)
+            return err_set(err, ERR_UNSUPPORTED,
+                           "a transaction sets and deletes cells, and does "
+                           "not add to those of an aggregate");
         if (op.kind == MUTATION_SET && op.timestamp_us != QUARRY_NOW)
             return err_set(err, ERR_UNSUPPORTED,
                            "cells of a transaction have its commit's time, "

@@ -288,6 +288,9 @@ int txn_put_writes(struct quarry_mutation *m,
             mutation_delete_family(m, op.family);
             break;
         case MUTATION_DELETE_ROW: mutation_delete_row(m); break;
+        case MUTATION_ORIGIN: break; /* txn_apply() takes none. */
+        case MUTATION_ADD:
+        case MUTATION_MERGE: c.bad = true; break; /* Not in transactions. */
         }
     }
     if (c.bad || n != l->op_count)
@@ -309,7 +312,10 @@ static bool op_deletes(const struct mutation_op *op,
                        const struct quarry_cell *cell)
 {
     switch (op->kind) {
-    case MUTATION_SET: return false;
+    case MUTATION_SET:
+    case MUTATION_ORIGIN:
+    case MUTATION_ADD:
+    case MUTATION_MERGE: return false;
     case MUTATION_DELETE_CELLS:
         return slice_eq(op->family, cell->family) &&
                slice_eq(op->qualifier, cell->qualifier);

@@ -3,6 +3,7 @@
  * the schema on an error. */
 #include "base/core/panic.h"
 #include "bigtable/row/alteration.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/body.h"
 #include "bigtable/wire/data_calls.h"
@@ -63,6 +64,10 @@ make_change(struct schema *s, const struct quarry_alter *a, struct err *err)
         return schema_update_group(s, a->name, a->options, err);
     case QUARRY_SET_REPLICATION: return set_replication(s, a->name, err);
     case QUARRY_SET_CHANGES: return set_changes(s, a, err);
+    case QUARRY_ADD_INDEX: return schema_add_index(s, a->name, a->options, err);
+    case QUARRY_READY_INDEX:
+        return schema_ready_index(s, a->name, a->options, err);
+    case QUARRY_DROP_INDEX: return schema_drop_index(s, a->name, err);
     }
     return err_set(err, ERR_INVALID, "unknown change %d", (int)a->kind);
 }

@@ -6,7 +6,7 @@
 #include "bigtable/wire/body.h"
 #include "bigtable/wire/data_calls.h"
 
-#define OPTION_FIELDS 14
+#define OPTION_FIELDS 15
 #define RANGE_FIELDS  2
 #define FAMILIES_MAX  65536 /* More than a schema has, and no more. */
 
@@ -54,6 +54,7 @@ void read_options_put(const struct quarry_read_options *o, struct buf *out)
     codec_put_u64(out, o->program_fuel);
     codec_put_bool(out, o->read_ahead_off);
     codec_put_bool(out, o->ordered);
+    codec_put_i64(out, o->as_of_us);
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -125,6 +126,7 @@ int read_options_get(struct slice in,
     out->program_fuel = codec_get_u64(&b.r);
     out->read_ahead_off = codec_get_bool(&b.r);
     out->ordered = codec_get_bool(&b.r);
+    out->as_of_us = codec_get_i64(&b.r);
     rc = message_end(&b, "options of a read", err);
     if (rc == 0 && has_filter)
         rc = filter_decode(filter, &f, err);

@@ -5,6 +5,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/row/logged_mutation.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
@@ -82,7 +83,7 @@ void writer_start(struct writer *w,
 static bool is_stamped(const struct writer *w, const struct mutation_op *op)
 {
     int64_t coarse_us = w->now_us / TABLE_COARSE_US * TABLE_COARSE_US;
-    return op->kind == MUTATION_SET &&
+    return mutation_kind_has_value(op->kind) &&
            (op->timestamp_us == MUTATION_NOW || op->timestamp_us == coarse_us);
 }
 
@@ -99,7 +100,7 @@ static int writer_resolve(struct writer *w,
     struct mutation_op op;
     while (mutation_next(&c, &op)) {
         *stamps |= is_stamped(w, &op);
-        if (op.kind == MUTATION_DELETE_ROW) {
+        if (mutation_kind_is_of_row(op.kind)) {
             struct resolved none = {0, 0};
             buf_append(&w->resolved, &none, sizeof(none));
             continue;
@@ -110,6 +111,12 @@ static int writer_resolve(struct writer *w,
                 return schema_no_family(w->view->schema, op.family, err);
             r = (struct resolved){
                 f->id, (uint16_t)table_part_view_group(w->view, f->group)};
+        }
+        if (UNLIKELY(f->aggregate != AGGREGATE_NONE ||
+                     op.kind >= MUTATION_ADD)) {
+            int rc = aggregate_check_op(f, &op, err);
+            if (rc)
+                return rc;
         }
         buf_append(&w->resolved, &r, sizeof(r));
     }
@@ -205,7 +212,10 @@ prepare_one(struct writer *w, const struct quarry_mutation *m, struct err *err)
     if (w->bytes + m->ops.len > UINT32_MAX - MUTATION_BYTES_MAX)
         return err_set(err, ERR_TOOBIG,
                        "a batch of more than 3 GB: apply it in pieces");
-    rc = writer_resolve(w, m, &stamps, err);
+    if (UNLIKELY(w->view->schema->indexes != NULL))
+        rc = index_set_guard(w->view->schema->indexes, m, err);
+    if (rc == 0)
+        rc = writer_resolve(w, m, &stamps, err);
     if (rc)
         return rc;
     w->op_count += m->count;

@@ -92,6 +92,19 @@ static struct writer *next_in(const struct write_group *g,
     return w == g->last ? NULL : w->next;
 }
 
+/* Was a row that the condition of @w is about written behind its number? */
+static bool is_outdated(const struct tablet_env *env, const struct writer *w)
+{
+    const struct write_condition *c = w->condition;
+    if (c->row.len)
+        return atomic_load(row_stamps_slot(&env->stamps, c->row)) > c->sequence;
+    for (size_t i = 0; i < w->count; i++)
+        if (atomic_load(row_stamps_slot(
+                &env->stamps, buf_slice(&w->mutations[i]->row))) > c->sequence)
+            return true;
+    return false;
+}
+
 /* May @w still be applied? Its table may have changed, or its row. */
 static int check_writer(struct tablet_env *env, struct writer *w)
 {
@@ -111,9 +124,7 @@ static int check_writer(struct tablet_env *env, struct writer *w)
         table_part_view_unref(w->view);
         w->view = v;
     }
-    if (w->condition &&
-        atomic_load(row_stamps_slot(&env->stamps, w->condition->row)) >
-            w->condition->sequence)
+    if (w->condition && is_outdated(env, w))
         return err_set(&w->err, ERR_ABORTED, "the row was written meanwhile");
     return 0;
 }

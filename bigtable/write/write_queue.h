@@ -95,7 +95,7 @@ void write_queue_close(struct write_queue *q);
 
 /* Condition of an optimistic write: the row was not written after @sequence. */
 struct write_condition {
-    struct slice row;
+    struct slice row; /* Empty: none of those that the write changes was. */
     uint64_t sequence;
 };
 

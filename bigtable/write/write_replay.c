@@ -45,7 +45,7 @@ uint64_t write_replay_mutation(const struct table_part_view *v,
     for (size_t i = 0; mutation_next(&c, &op) && i < m->count; i++) {
         struct resolved r = {get_le16(m->families + 2 * i), 0};
         const struct family *f = schema_family_by_id(v->schema, r.family);
-        bool whole_row = op.kind == MUTATION_DELETE_ROW;
+        bool whole_row = mutation_kind_is_of_row(op.kind);
         if (!whole_row && !f)
             continue; /* Of a family that was dropped since. */
         if (!whole_row)

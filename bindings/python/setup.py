@@ -23,7 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # The parts of the source tree that the build needs.
 SOURCES = ["CMakeLists.txt", "LICENSE", "base", "bigtable", "bindings",
            "chubby-lite", "cli", "cmake", "gfs-lite", "jobs", "mapreduce",
-           "sawzall-lite"]
+           "sawzall-lite", "web"]
 
 
 def source_tree():

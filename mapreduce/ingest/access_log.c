@@ -116,27 +116,26 @@ static int put_row(struct access_log *a,
 }
 
 static int take_line(void *ctx,
-                     struct slice line,
-                     uint64_t offset,
+                     const struct run_line *line,
                      struct run_batch *batch,
                      struct err *err)
 {
     struct access_log *a = ctx;
     struct log_line l;
     a->number++;
-    if (slice_trim(line).len == 0)
+    if (slice_trim(line->text).len == 0)
         return 0;
-    if (line.data[0] == '#') {
+    if (line->text.data[0] == '#') {
         batch->counts.skipped++;
         return 0;
     }
     batch->counts.records++;
-    if (!log_line_parse(line, &l) || l.client.len > 4096) {
-        run_damage(a->run, a->index, offset, true,
+    if (!log_line_parse(line->text, &l) || l.client.len > 4096) {
+        run_refuse(a->run, a->index, line, true,
                    "not a line of an access log (common, combined), skipped");
         return 0;
     }
-    return put_row(a, &l, line, batch, err);
+    return put_row(a, &l, line->text, batch, err);
 }
 
 static int read_file(struct run *run, size_t index, struct err *err)

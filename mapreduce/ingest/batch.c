@@ -60,6 +60,8 @@ void run_batch_init(struct run_batch *b, struct run *run)
     b->hashes = mem_zalloc(RUN_BATCH_ROWS, sizeof(*b->hashes));
     b->sizes = mem_zalloc(RUN_BATCH_ROWS, sizeof(*b->sizes));
     b->rows = mem_zalloc(RUN_BATCH_ROWS, sizeof(struct quarry_mutation *));
+    b->key_ends = mem_zalloc(RUN_BATCH_ROWS, sizeof(*b->key_ends));
+    b->absent = mem_zalloc(RUN_BATCH_ROWS, sizeof(*b->absent));
     run_spare_init(&b->short_rows);
     run_spare_init(&b->long_rows);
 }
@@ -73,6 +75,9 @@ void run_batch_close(struct run_batch *b)
     mem_free(b->rows);
     mem_free(b->sizes);
     mem_free(b->hashes);
+    mem_free(b->absent);
+    mem_free(b->key_ends);
+    buf_close(&b->keys);
 }
 
 /* The last row has all its cells. */
@@ -96,19 +101,64 @@ static void give_back(struct run_batch *b)
         b->count--;
     }
     b->bytes = 0;
+    buf_clear(&b->keys);
+}
+
+/* Are rows that were not there before counted, by looking each one up? */
+static bool looks_up(const struct run *run)
+{
+    return run->text && run->opts.count_new && !run->made_table &&
+           !run->may_not_read;
+}
+
+/* Which of the rows are in the table? False: nobody asks, or the caller may
+ * write and not read. */
+static int look_up(struct run_batch *b, bool *looked, struct err *err)
+{
+    struct run *run = b->run;
+    const struct quarry_read_options opts = {.versions = 1, .keys_only = true};
+    struct quarry_row **rows;
+    struct slice *keys;
+    int rc;
+    *looked = looks_up(run);
+    if (!*looked)
+        return 0;
+    keys = mem_zalloc(b->count + 1, sizeof(*keys));
+    rows = mem_zalloc(b->count + 1, sizeof(struct quarry_row *));
+    for (size_t i = 0; i < b->count; i++)
+        keys[i] = slice_sub(buf_slice(&b->keys), i ? b->key_ends[i - 1] : 0,
+                            b->key_ends[i]);
+    rc = quarry_read_rows(run->table, keys, b->count, &opts, rows, err);
+    for (size_t i = 0; i < b->count; i++) {
+        b->absent[i] = rows[i] == NULL;
+        quarry_row_free(rows[i]);
+    }
+    mem_free(rows);
+    mem_free(keys);
+    if (rc == ERR_DENIED) {
+        run->may_not_read = true;
+        *looked = false;
+        rc = 0;
+        if (err)
+            err_init(err);
+    }
+    return rc;
 }
 
 int run_batch_flush(struct run_batch *b, struct err *err)
 {
+    bool looked = false;
     const struct quarry_write_options opts = {QUARRY_DEFERRED};
     int rc = 0;
     PRE(b->count <= RUN_BATCH_ROWS);
     end_row(b);
     if (b->count)
+        rc = look_up(b, &looked, err);
+    if (b->count && !rc)
         rc = quarry_apply_batch(b->run->table, b->rows, b->count, &opts, NULL,
                                 err);
     if (rc == 0)
-        run_rows(b->run, b->hashes, b->count);
+        run_rows(b->run, b->hashes, looked ? b->absent : NULL, b->count);
     b->counts.rows += b->count;
     give_back(b);
     return rc ? rc : run_count(b->run, &b->counts, err);
@@ -133,9 +183,22 @@ int run_batch_row(struct run_batch *b,
                                                                : &b->short_rows,
                            row);
     b->hashes[b->count] = hash64_slice(row);
+    if (looks_up(b->run)) {
+        buf_append_slice(&b->keys, row);
+        b->key_ends[b->count] = b->keys.len;
+    }
     b->sizes[b->count] = taken.bytes_most;
     *m = b->rows[b->count++] = taken.mutation;
     return 0;
+}
+
+static bool is_aggregate(const struct run *run, const char *family)
+{
+    const struct quarry_table_info *info = run->aggregates;
+    for (size_t i = 0; info && i < info->family_count; i++)
+        if (strcmp(info->families[i].name, family) == 0)
+            return *info->families[i].aggregate != '\0';
+    return false;
 }
 
 void run_batch_set(struct run_batch *b,
@@ -146,7 +209,14 @@ void run_batch_set(struct run_batch *b,
                    struct slice value)
 {
     PRE(b->count > 0);
-    quarry_mutation_set(m, family, qualifier, time_us, value);
+    if (UNLIKELY(is_aggregate(b->run, family))) {
+        if (time_us != QUARRY_NOW)
+            quarry_mutation_delete_cells(m, family, qualifier, time_us,
+                                         time_us + 1);
+        quarry_mutation_merge(m, family, qualifier, time_us, value);
+    } else {
+        quarry_mutation_set(m, family, qualifier, time_us, value);
+    }
     b->bytes += value.len + qualifier.len + 64;
     b->row_bytes += value.len + qualifier.len + 64;
     b->counts.cells++;

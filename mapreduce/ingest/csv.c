@@ -7,6 +7,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/ingest/csv_fields.h"
 #include "mapreduce/ingest/table_rows.h"
+#include "mapreduce/ingest/text_check.h"
 
 /* A quoted field that stays open for longer was never closed. */
 #define RECORD_BYTES_MAX ((size_t)4 << 20)
@@ -22,10 +23,11 @@ struct csv {
     size_t index;
     char separator;
     bool started;
-    struct buf record; /* A record over several lines, so far. */
-    uint64_t record_offset;
-    uint64_t open_lines; /* Its lines after the first. */
-    bool open;           /* It waits for a closing quote. */
+    struct buf record;     /* A record over several lines, so far. */
+    struct run_line begin; /* Its first line; raw is of no use. */
+    size_t mark_bytes;     /* Before its text: a mark of UTF-8. */
+    uint64_t open_lines;   /* Its lines after the first. */
+    bool open;             /* It waits for a closing quote. */
 
     struct csv_fields fields;
     struct arena names_arena;
@@ -44,16 +46,19 @@ struct csv {
 static void
 lose_record(struct csv *c, const char *what, struct run_counts *counts)
 {
-    run_damage(c->run, c->index, c->record_offset, true, what);
+    c->begin.raw = buf_slice(&c->record);
+    run_refuse(c->run, c->index, &c->begin, true, what);
     run_lost(c->run, c->open_lines);
     counts->records += c->open_lines + 1;
     c->open = false;
 }
 
-static void
-csv_damage(struct csv *c, uint64_t offset, bool lost, const char *what)
+static void csv_damage(struct csv *c,
+                       const struct run_line *line,
+                       bool lost,
+                       const char *what)
 {
-    run_damage(c->run, c->index, offset, lost, what);
+    run_refuse(c->run, c->index, line, lost, what);
 }
 
 /* --- columns ------------------------------------------------------------- */
@@ -144,7 +149,8 @@ static int csv_start(struct csv *c, struct slice record, struct err *err)
 {
     const struct ingest_options *o = &c->run->opts;
     c->started = true;
-    c->separator = o->separator ? o->separator : csv_guess_separator(record);
+    if (!c->separator)
+        c->separator = csv_guess_separator(record);
     csv_split(&c->fields, record, c->separator);
     if (o->header && !o->key && slice_eq_str(record, EXPORT_HEADER)) {
         err_set(err, ERR_INVALID, "an export of cells, a line each");
@@ -187,7 +193,7 @@ static bool is_cell(const struct csv *c, size_t i)
 }
 
 static int put_row(struct csv *c,
-                   uint64_t offset,
+                   const struct run_line *line,
                    struct run_batch *batch,
                    struct err *err)
 {
@@ -196,15 +202,15 @@ static int put_row(struct csv *c,
     int64_t us = 0;
     int rc;
     if (key.len == 0 || key.len > ROW_KEY_BYTES_MAX) {
-        csv_damage(c, offset, true,
+        csv_damage(c, line, true,
                    key.len ? "key over 64 KiB, line skipped"
                            : "empty key, line skipped");
         return 0;
     }
     if (c->time != SIZE_MAX && !field_time(csv_field(&c->fields, c->time), &us))
-        csv_damage(c, offset, false, "no time in the time field, stored at 0");
+        csv_damage(c, line, false, "no time in the time field, stored at 0");
     if (c->run->opts.header && c->fields.count != c->header_count)
-        csv_damage(c, offset, false, "not as many fields as the header");
+        csv_damage(c, line, false, "not as many fields as the header");
     rc = run_batch_row(batch, key, 0, &m, err);
     for (size_t i = 0; i < c->fields.count && rc == 0; i++)
         if (is_cell(c, i))
@@ -214,58 +220,91 @@ static int put_row(struct csv *c,
 }
 
 static int put_record(struct csv *c,
-                      struct slice record,
-                      uint64_t offset,
+                      const struct run_line *record,
                       struct run_batch *batch,
                       struct err *err)
 {
     if (!c->started) {
-        int rc;
-        if (slice_starts_with(record, SLICE_LIT("\xef\xbb\xbf")))
-            record = slice_sub(record, 3, record.len);
-        rc = csv_start(c, record, err);
+        int rc = csv_start(c, record->text, err);
         if (rc || c->run->opts.header)
             return rc;
     }
     batch->counts.records++;
     c->number++;
-    csv_split(&c->fields, record, c->separator);
-    return put_row(c, offset, batch, err);
+    csv_split(&c->fields, record->text, c->separator);
+    return put_row(c, record, batch, err);
+}
+
+/* @line continues the record, or begins one that is not over. False: so does
+ * the next line. */
+static bool gather_record(struct csv *c, const struct run_line *line, bool odd)
+{
+    buf_append_slice(&c->record, line->raw);
+    c->open = odd;
+    return !odd || c->record.len >= RECORD_BYTES_MAX;
+}
+
+/* The record gathered, without the end of its last line. */
+static struct run_line gathered(const struct csv *c,
+                                const struct run_line *last)
+{
+    struct run_line whole = c->begin;
+    whole.raw = buf_slice(&c->record);
+    /* A mark of UTF-8 is in front of the first line alone. */
+    whole.text = slice_sub(whole.raw, whole.number == 1 ? c->mark_bytes : 0,
+                           whole.raw.len - (last->raw.len - last->text.len));
+    return whole;
 }
 
 static int take_line(void *ctx,
-                     struct slice line,
-                     uint64_t offset,
+                     const struct run_line *line,
                      struct run_batch *batch,
                      struct err *err)
 {
     struct csv *c = ctx;
-    struct slice record = line;
-    bool odd = csv_ends_open(line, c->open);
+    bool odd = csv_ends_open(line->text, c->open);
+    struct run_line whole;
+    if (!odd && !c->open)
+        return line->text.len ? put_record(c, line, batch, err) : 0;
     if (!c->open) {
-        if (!odd && line.len == 0)
-            return 0;
-        c->record_offset = offset;
+        c->begin = *line;
+        c->mark_bytes = (size_t)(line->text.data - line->raw.data);
         c->open_lines = 0;
         buf_clear(&c->record);
     } else {
         c->open_lines++;
     }
-    if (odd || c->open) {
-        buf_append_slice(&c->record, line);
-        record = buf_slice(&c->record);
-        c->open = odd;
-        if (odd && c->record.len < RECORD_BYTES_MAX) {
-            buf_append_byte(&c->record, '\n');
-            return 0;
-        }
-    }
+    if (!gather_record(c, line, odd))
+        return 0;
     if (c->open) {
         lose_record(c, "quote never closed; what follows up to 4 MiB skipped",
                     &batch->counts);
         return 0;
     }
-    return put_record(c, record, c->record_offset, batch, err);
+    whole = gathered(c, line);
+    return put_record(c, &whole, batch, err);
+}
+
+/* The separator of the fields, as the beginning of the file shows: its first
+ * record alone may hold more of another character. */
+static int sniff_separator(struct csv *c, struct err *err)
+{
+    struct run_lines *lines;
+    struct slice head;
+    int rc;
+    c->separator = c->run->opts.separator;
+    if (c->separator)
+        return 0;
+    rc = run_lines_open(c->run, c->index, &lines, err);
+    if (rc)
+        return rc;
+    run_lines_mute(lines);
+    rc = run_lines_head(lines, &head, err);
+    if (!rc &&
+        !csv_sniff_separator(head, head.len < TEXT_CHECK_BYTES, &c->separator))
+        c->separator = '\0';
+    run_lines_close(lines);
+    return rc;
 }
 
 static int read_file(struct run *run, size_t index, struct err *err)
@@ -274,7 +313,9 @@ static int read_file(struct run *run, size_t index, struct err *err)
     struct run_counts rest = {.records = 0};
     int rc;
     arena_init(&c.names_arena);
-    rc = import_lines(run, index, take_line, &c, err);
+    rc = sniff_separator(&c, err);
+    if (rc == 0)
+        rc = import_lines(run, index, take_line, &c, err);
     if (rc == 0 && c.open) {
         lose_record(&c, "quote never closed; the rest of the file skipped",
                     &rest);

@@ -98,3 +98,91 @@ char csv_guess_separator(struct slice record)
             best = k;
     return candidates[best];
 }
+
+/* --- the dialect --------------------------------------------------------- */
+
+/* Records of the head that are examined. */
+#define DIALECT_RECORDS_MAX 100
+
+/* How the records look when they are cut at one character. */
+struct dialect {
+    size_t counts[DIALECT_RECORDS_MAX]; /* Fields of each. */
+    size_t records;
+    bool ends_open; /* Inside of quotes. */
+};
+
+static void dialect_add(struct dialect *d, size_t fields, size_t bytes)
+{
+    if (bytes > 0 && d->records < DIALECT_RECORDS_MAX)
+        d->counts[d->records++] = fields;
+}
+
+/* Count the fields of each record of @head. Quotes count where a field begins
+ * with one. The last record counts if @whole. */
+static void
+dialect_look(struct dialect *d, struct slice head, char separator, bool whole)
+{
+    bool quoted = false;
+    bool at_start = true;
+    size_t fields = 1;
+    size_t begin = 0;
+    *d = (struct dialect){.records = 0};
+    for (size_t i = 0; i < head.len && d->records < DIALECT_RECORDS_MAX; i++) {
+        char c = head.data[i];
+        if (c == '"' && (at_start || quoted)) {
+            quoted = !quoted;
+            at_start = quoted || at_start;
+            continue;
+        }
+        if (!quoted && c == '\n') {
+            dialect_add(d, fields, i - begin);
+            fields = 1;
+            begin = i + 1;
+        } else if (!quoted && c == separator) {
+            fields++;
+        }
+        at_start = !quoted && (c == separator || c == '\n');
+    }
+    d->ends_open = quoted;
+    if (whole || d->records == 0)
+        dialect_add(d, fields, head.len - begin);
+}
+
+/* Records with the number of fields that most have; 0: most have one. */
+static size_t dialect_agreeing(const struct dialect *d, size_t *fields)
+{
+    size_t best = 0;
+    for (size_t i = 0; i < d->records; i++) {
+        size_t same = 0;
+        for (size_t k = 0; k < d->records; k++)
+            same += d->counts[k] == d->counts[i];
+        if (same > best) {
+            best = same;
+            *fields = d->counts[i];
+        }
+    }
+    return best && *fields > 1 ? best : 0;
+}
+
+bool csv_sniff_separator(struct slice head, bool whole, char *separator)
+{
+    static const char candidates[] = ",;\t|";
+    size_t best_share = 0;
+    size_t best_fields = 0;
+    for (const char *c = candidates; *c; c++) {
+        struct dialect d;
+        size_t fields = 0;
+        size_t share;
+        dialect_look(&d, head, *c, whole);
+        if (d.records == 0 || (whole && d.ends_open))
+            continue;
+        share = dialect_agreeing(&d, &fields) * 100 / d.records;
+        if (share > best_share ||
+            (share == best_share && fields > best_fields)) {
+            best_share = share;
+            best_fields = fields;
+            *separator = *c;
+        }
+    }
+    return best_share >= 80;
+}

@@ -31,4 +31,9 @@ bool csv_ends_open(struct slice line, bool open);
 /* The most frequent of , ; tab | outside quotes; ',' when there is none. */
 char csv_guess_separator(struct slice record);
 
+/* The one of , ; tab | that cuts most records of @head, the beginning of a text
+ * (@whole: all of it), into the same number of fields, of at least two. False:
+ * none does. */
+bool csv_sniff_separator(struct slice head, bool whole, char *separator);
+
 #endif /* MAPREDUCE_INGEST_CSV_FIELDS_H */

@@ -36,8 +36,11 @@
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "base/core/slice.h"
 
+struct ingest_cell_source;
 struct quarry;
+struct quarry_bulk_cell;
 struct world;
 
 /* --- progress and report ------------------------------------------------- */
@@ -56,12 +59,27 @@ typedef void (*ingest_progress_cb)(void *ctx, const struct ingest_progress *p);
 
 /* One place where the input was malformed. */
 struct ingest_damage {
-    char *file;      /* As given to the import. */
+    char *file;      /* Its name in the import. */
     uint64_t offset; /* Byte in the file as it lies on the disk (of the member
                         that holds the place, when it is compressed). */
+    uint64_t line;   /* Of a text, from 1; 0: not told. */
     char *reason;    /* "gzip member: bad checksum; 1 record skipped". */
     bool lost;       /* A record, line or file could not be read. */
 };
+
+/* A line that was refused, or of which a part was (not @lost), with its bytes
+ * as they are in the file, its end included. */
+struct ingest_reject {
+    const char *file; /* Its name in the import. Borrowed, as all is. */
+    uint64_t offset;
+    uint64_t line;
+    const char *reason;
+    bool lost;
+    struct slice bytes; /* Empty: they are not at hand. */
+};
+
+/* Called for each that has bytes, by one task at a time; must not wait long. */
+typedef void (*ingest_reject_cb)(void *ctx, const struct ingest_reject *r);
 
 /* The list is cut here unless the options set another length; damage_count
  * counts all. */
@@ -84,6 +102,8 @@ struct ingest_report {
                                 jsonl and access-log; 0: not counted, they
                                 are more than INGEST_DISTINCT_MAX. */
     uint64_t cell_count;
+    uint64_t new_count;     /* Rows that were not in the table before, if */
+    bool new_is_known;      /* they were counted. */
     uint64_t bytes_read;    /* From the files. */
     uint64_t bytes_decoded; /* After decompression of the container. */
     uint64_t elapsed_us;
@@ -103,9 +123,17 @@ struct ingest_options {
     struct world *world;         /* For files and tasks; NULL: the real one. */
     ingest_progress_cb progress; /* May be NULL. */
     void *progress_ctx;
+    ingest_reject_cb reject; /* May be NULL. */
+    void *reject_ctx;
     unsigned tasks;         /* Files read at a time; 0: one per CPU. */
     size_t damage_kept_max; /* Places of damage listed in the report. */
-    bool create_table; /* Make the table if it is not there. Default true. */
+    bool create_table;   /* Make the table if it is not there. Default true. */
+    bool count_new;      /* Count the rows that were not there before; if the
+                            table was, each is looked up. Default true. */
+    struct slice schema; /* Of exports: the table is made as it says
+                            (table_schema.h). Empty: families are made as they
+                            are met. Borrowed. */
+    bool must_create;    /* ERR_EXISTS if the table of @schema is there. */
 
     bool bad_limited; /* More places of damage than bad_max end the import, */
     uint64_t bad_max; /* with ERR_CORRUPT. */
@@ -158,6 +186,9 @@ struct ingest_job {
     const char *const *paths;
     size_t path_count;
     const struct ingest_options *opts; /* NULL: the defaults. */
+    /* Names of the files in reports and errors; NULL: their paths. */
+    const char *const *names;
+    const struct ingest_cell_source *source; /* Of ingest_cell_files(). */
 };
 
 /* Each fills @report on error too; free it with ingest_report_free(). A table
@@ -195,6 +226,33 @@ MUST_CHECK int ingest_csv(const struct ingest_job *job,
 MUST_CHECK int ingest_jsonl(const struct ingest_job *job,
                             struct ingest_report *report,
                             struct err *err);
+
+/* Exports, as quarry export writes JSON lines, TSV and CSV: the same cells.
+ * Also ERR_EXISTS (must_create). */
+MUST_CHECK int ingest_cells(const struct ingest_job *job,
+                            struct ingest_report *report,
+                            struct err *err);
+
+/* Cells that somebody else reads, for ingest_cell_files(). */
+struct ingest_cell_source {
+    void *ctx;
+    /* Open @path; *@reader is given to the other two, and closed by the last.
+     * Called by several tasks. */
+    int (*open)(void *ctx, const char *path, void **reader, struct err *err);
+    /* The next cell, borrowed until the next call. ERR_INVALID and
+     * *@more: the cell is refused, and the next one can be read. */
+    int (*next)(void *reader,
+                struct quarry_bulk_cell *cell,
+                bool *more,
+                struct err *err);
+    void (*close)(void *reader);
+};
+
+/* The cells of job->source, of files of any kind. Errors: those of
+ * ingest_cells() and of the source. */
+MUST_CHECK int ingest_cell_files(const struct ingest_job *job,
+                                 struct ingest_report *report,
+                                 struct err *err);
 
 /* One row per request: Apache common and combined, nginx's default. */
 MUST_CHECK int ingest_access_log(const struct ingest_job *job,

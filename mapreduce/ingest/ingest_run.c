@@ -19,6 +19,7 @@ void ingest_options_init(struct ingest_options *o)
     *o = (struct ingest_options){
         .damage_kept_max = INGEST_DAMAGE_KEPT_DEFAULT,
         .create_table = true,
+        .count_new = true,
         .links = true,
         .page_bytes_max = (uint64_t)64 << 20,
         .revisit_bytes_max = (uint64_t)64 << 20,
@@ -55,8 +56,8 @@ static int check_paths(struct run *run, struct err *err)
         }
         if (info.kind == FILE_KIND_DIRECTORY) {
             err_set(err, ERR_INVALID, "import %s: is a directory",
-                    run->paths[i]);
-            err_hint(err, "name the files: %s/*", run->paths[i]);
+                    run->names[i]);
+            err_hint(err, "name the files: %s/*", run->names[i]);
             return ERR_INVALID;
         }
         run->bytes_total += info.size_bytes;
@@ -77,20 +78,24 @@ static int check_text(struct run *run, size_t index, struct err *err)
         run_input_close(&in);
     }
     if (rc == 0)
-        rc = text_check(slice_make(head, got), err);
+        rc = text_check_packed(slice_make(head, got), err);
     if (rc)
-        err_wrap(err, "import %s", run->paths[index]);
+        err_wrap(err, "import %s", run->names[index]);
     return rc;
 }
 
-static int check_families(const struct ingest_job *job,
+static int check_families(struct run *run,
+                          const struct ingest_job *job,
                           const struct run_shape *shape,
                           struct err *err)
 {
     struct quarry_table_info *info;
+    bool aggregates = false;
     int rc = quarry_table_describe(job->q, job->table, &info, err);
     if (rc)
         return rc;
+    for (size_t i = 0; i < info->family_count; i++)
+        aggregates |= *info->families[i].aggregate != '\0';
     for (size_t i = 0; i < shape->family_count && rc == 0; i++) {
         const char *name = shape->families[i].name;
         size_t k = 0;
@@ -108,7 +113,10 @@ static int check_families(const struct ingest_job *job,
                      job->table, name);
         }
     }
-    quarry_table_info_free(info);
+    if (rc == 0 && aggregates)
+        run->aggregates = info;
+    else
+        quarry_table_info_free(info);
     return rc;
 }
 
@@ -119,7 +127,7 @@ static int open_table(struct run *run,
 {
     int rc = quarry_table_open(job->q, job->table, &run->table, err);
     if (rc == 0)
-        return check_families(job, shape, err);
+        return check_families(run, job, shape, err);
     if (rc != ERR_NOTFOUND || !run->opts.create_table)
         return rc;
     rc = quarry_table_create(job->q, job->table, shape->families,
@@ -146,6 +154,7 @@ int run_open(struct run *run,
     run->table_name = job->table;
     run->paths = job->paths;
     run->path_count = job->path_count;
+    run->names = job->names ? job->names : job->paths;
     if (job->opts)
         run->opts = *job->opts;
     else
@@ -155,7 +164,8 @@ int run_open(struct run *run,
     run->started_ns = world_mono_ns(run->world);
     run->text = shape->text;
     rc = check_paths(run, err);
-    for (size_t i = 0; i < run->path_count && run->text && !rc; i++)
+    for (size_t i = 0;
+         i < run->path_count && run->text && !shape->binary && !rc; i++)
         rc = check_text(run, i, err);
     return rc ? rc : open_table(run, job, shape, err);
 }
@@ -185,10 +195,11 @@ int run_close(struct run *run, int code, struct err *err)
                        "import: %zu of %zu files skipped as they are of "
                        "another kind: %s%s",
                        r->refused_count, run->path_count,
-                       run->paths[run->first_refused],
+                       run->names[run->first_refused],
                        r->refused_count > 1 ? " and others" : "");
     if (run->table)
         quarry_table_close(run->table);
+    quarry_table_info_free(run->aggregates);
     /* An import that failed leaves no empty table. */
     if (code && run->made_table && r->row_count == 0 &&
         quarry_table_drop(run->q, run->table_name, NULL))
@@ -250,7 +261,7 @@ static void read_files(void *arg)
             rc = 0;
         }
         if (rc)
-            err_wrap(&err, "import %s", run->paths[index]);
+            err_wrap(&err, "import %s", run->names[index]);
         file_done(run, rc, &err);
     }
 }
@@ -316,16 +327,25 @@ int run_count(struct run *run, struct run_counts *c, struct err *err)
     return rc;
 }
 
-void run_rows(struct run *run, const uint64_t *hashes, size_t count)
+/* A row that is written more than once is new once. */
+void run_rows(struct run *run,
+              const uint64_t *hashes,
+              const bool *absent,
+              size_t count)
 {
     struct ingest_report *r = run->report;
     if (!run->text)
         return;
     mutex_lock(&run->lock);
     for (size_t i = 0; i < count && run->rows.count <= INGEST_DISTINCT_MAX; i++)
-        (void)time_set_add(&run->rows, hashes[i]);
+        if (time_set_add(&run->rows, hashes[i]) && absent)
+            r->new_count += absent[i];
     r->distinct_count =
         run->rows.count <= INGEST_DISTINCT_MAX ? run->rows.count : 0;
+    r->new_is_known =
+        run->opts.count_new && !run->may_not_read && r->distinct_count > 0;
+    if (run->made_table)
+        r->new_count = r->distinct_count;
     mutex_unlock(&run->lock);
 }
 
@@ -337,20 +357,55 @@ void run_lost(struct run *run, uint64_t lines)
 }
 
 /* PRE: the lock is held. */
-static void limit_damage(struct run *run, size_t path_index, uint64_t offset)
+static void limit_damage(struct run *run, const struct ingest_reject *d)
 {
     const struct ingest_options *o = &run->opts;
     if (!o->bad_limited || run->report->damage_count <= o->bad_max ||
         run->err.code)
         return;
+    atomic_store(&run->stopped, true);
     if (o->bad_max == 0)
-        err_set(&run->err, ERR_CORRUPT, "%s: damaged at byte %" PRIu64,
-                run->paths[path_index], offset);
+        err_set(&run->err, ERR_CORRUPT, "%s: damaged at byte %" PRIu64 ": %s",
+                d->file, d->offset, d->reason);
     else
         err_set(&run->err, ERR_CORRUPT,
                 "%s: damaged at byte %" PRIu64 ", and at more than %" PRIu64
-                " places in all",
-                run->paths[path_index], offset, o->bad_max);
+                " places in all: %s",
+                d->file, d->offset, o->bad_max, d->reason);
+}
+
+/* List it, while there is room. PRE: the lock is held. */
+static void keep_damage(struct run *run, const struct ingest_reject *d)
+{
+    struct ingest_report *r = run->report;
+    if (r->damage_kept >=
+        MIN_OF(run->opts.damage_kept_max, (size_t)INGEST_DAMAGE_KEPT_MAX))
+        return;
+    if (r->damage_kept == run->damage_cap) {
+        run->damage_cap = run->damage_cap ? run->damage_cap * 2 : 16;
+        r->damage =
+            mem_realloc(r->damage, run->damage_cap * sizeof(*r->damage));
+    }
+    r->damage[r->damage_kept++] = (struct ingest_damage){
+        .file = mem_strdup(d->file),
+        .offset = d->offset,
+        .line = d->line,
+        .reason = mem_strdup(d->reason),
+        .lost = d->lost,
+    };
+}
+
+static void add_damage(struct run *run, const struct ingest_reject *d)
+{
+    struct ingest_report *r = run->report;
+    mutex_lock(&run->lock);
+    r->damage_count++;
+    r->lost_count += d->lost;
+    limit_damage(run, d);
+    keep_damage(run, d);
+    if (run->opts.reject && d->bytes.len)
+        run->opts.reject(run->opts.reject_ctx, d);
+    mutex_unlock(&run->lock);
 }
 
 void run_damage(struct run *run,
@@ -359,22 +414,35 @@ void run_damage(struct run *run,
                 bool lost,
                 const char *reason)
 {
-    struct ingest_report *r = run->report;
+    const struct ingest_reject d = {.file = run->names[path_index],
+                                    .offset = offset,
+                                    .reason = reason,
+                                    .lost = lost};
+    PRE(path_index < run->path_count);
+    add_damage(run, &d);
+}
+
+void run_refuse(struct run *run,
+                size_t path_index,
+                const struct run_line *line,
+                bool lost,
+                const char *reason)
+{
+    const struct ingest_reject d = {.file = run->names[path_index],
+                                    .offset = line->offset,
+                                    .line = line->number,
+                                    .reason = reason,
+                                    .lost = lost,
+                                    .bytes = line->raw};
+    PRE(path_index < run->path_count);
+    add_damage(run, &d);
+}
+
+void run_cut(struct run *run, size_t path_index)
+{
     mutex_lock(&run->lock);
-    r->damage_count++;
-    r->lost_count += lost;
-    limit_damage(run, path_index, offset);
-    if (r->damage_kept <
-        MIN_OF(run->opts.damage_kept_max, (size_t)INGEST_DAMAGE_KEPT_MAX)) {
-        if (r->damage_kept == run->damage_cap) {
-            run->damage_cap = run->damage_cap ? run->damage_cap * 2 : 16;
-            r->damage =
-                mem_realloc(r->damage, run->damage_cap * sizeof(*r->damage));
-        }
-        r->damage[r->damage_kept++] =
-            (struct ingest_damage){mem_strdup(run->paths[path_index]), offset,
-                                   mem_strdup(reason), lost};
-    }
+    if (run->cut_count++ == 0)
+        run->first_cut = path_index;
     mutex_unlock(&run->lock);
 }
 

@@ -10,6 +10,8 @@
 #ifndef MAPREDUCE_INGEST_INGEST_RUN_H
 #define MAPREDUCE_INGEST_INGEST_RUN_H
 
+#include <stdatomic.h>
+
 #include "base/core/buf.h"
 #include "base/core/slice.h"
 #include "base/runtime/sync.h"
@@ -33,17 +35,23 @@ struct run {
     struct world *world;
     bool owns_world;
     const char *const *paths;
+    const char *const *names; /* Of the paths, for people. */
     size_t path_count;
     run_file_fn read_file;
     void *kind;             /* Of read_file. */
     bool skips_other_kinds; /* ERR_CORRUPT from read_file skips the file. */
     bool made_table;        /* It did not exist before. */
-    bool text; /* Files are text, and different rows are counted. */
+    struct quarry_table_info *aggregates; /* Of a table that has any; owned. */
+    bool text;           /* Files are text, and different rows are counted. */
+    atomic_bool stopped; /* There is an `err`; read without the lock. */
+    atomic_bool may_not_read; /* The caller: rows are not looked up. */
     uint64_t started_ns;
 
     struct mutex lock; /* Guards everything below: several tasks report. */
     struct ingest_report *report;
     size_t damage_cap;
+    size_t cut_count;     /* Texts of which a part could not be decompressed, */
+    size_t first_cut;     /* and the index of one. */
     struct time_set rows; /* Hashes of the rows written, if @text. */
     size_t next_path;
     size_t paths_done;
@@ -59,7 +67,8 @@ struct run_shape {
     size_t family_count;
     const struct quarry_group_spec *groups;
     size_t group_count;
-    bool text; /* See run.text. */
+    bool text;   /* See run.text. */
+    bool binary; /* But the files are no text. */
 };
 
 /* Check the paths and open the table. run_close() in any case. */
@@ -76,6 +85,31 @@ int run_close(struct run *run, int code, struct err *err);
 
 /* Count @lines that a reported place of damage has swallowed. */
 void run_lost(struct run *run, uint64_t lines);
+
+/* A line of a text, or several that make a record. */
+struct run_line {
+    uint64_t offset;   /* In the decompressed text. */
+    uint64_t number;   /* From 1. */
+    struct slice text; /* Without its end. */
+    struct slice raw;  /* With it, as it is in the file. */
+};
+
+/* Add a line that is refused, or taken in part (@lost is false), to the report,
+ * and its bytes to what the caller keeps of such lines. */
+void run_refuse(struct run *run,
+                size_t path_index,
+                const struct run_line *line,
+                bool lost,
+                const char *reason);
+
+/* Has something ended the run? The next run_count() says what. */
+static inline bool run_stopped(struct run *run)
+{
+    return atomic_load_explicit(&run->stopped, memory_order_relaxed);
+}
+
+/* File @path_index could not be decompressed whole. */
+void run_cut(struct run *run, size_t path_index);
 
 /* Add a place of damage to the report. @reason is copied. */
 void run_damage(struct run *run,
@@ -97,8 +131,12 @@ struct run_counts {
     uint64_t bytes_decoded;
 };
 
-/* Count @count rows of these hashes as applied. */
-void run_rows(struct run *run, const uint64_t *hashes, size_t count);
+/* Count @count rows of these hashes as applied, and as new those that were
+ * @absent before; NULL: that is not known. */
+void run_rows(struct run *run,
+              const uint64_t *hashes,
+              const bool *absent,
+              size_t count);
 
 /* Add @c to the report, zero it, and report progress when it is time. Returns
  * an error when another task failed. */
@@ -147,6 +185,9 @@ struct run_spare {
 struct run_batch {
     struct run *run;
     uint64_t *hashes;              /* Of the rows' keys. */
+    bool *absent;                  /* They are not in the table. */
+    struct buf keys;               /* Of the rows, if they are looked up, */
+    size_t *key_ends;              /* and where each ends. */
     struct quarry_mutation **rows; /* The first `count` are in use. */
     size_t *sizes; /* The most bytes that each mutation in use had. */
     struct run_spare short_rows;
@@ -167,7 +208,8 @@ MUST_CHECK int run_batch_row(struct run_batch *b,
                              size_t bytes,
                              struct quarry_mutation **m,
                              struct err *err);
-/* Set a cell, counted. */
+/* Set a cell, counted; one of an aggregate to a state, so that an import that
+ * is repeated gives the same. */
 void run_batch_set(struct run_batch *b,
                    struct quarry_mutation *m,
                    const char *family,
@@ -179,7 +221,7 @@ MUST_CHECK int run_batch_flush(struct run_batch *b, struct err *err);
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Lines of a text file, decompressed if it is gzip or zstd. */
+/* Lines of a text file, decompressed if it is gzip, zstd, lz4, bzip2 or xz. */
 struct run_lines;
 
 MUST_CHECK int run_lines_open(struct run *run,
@@ -192,14 +234,16 @@ void run_lines_close(struct run_lines *l);
  * none was. */
 MUST_CHECK int
 run_lines_head(struct run_lines *l, struct slice *head, struct err *err);
-/* The next line without its end; *@found is false after the last. Borrowed
- * until the next call. *@offset is its place in the decompressed text. A line
- * of more than 64 MiB is damage and is skipped. Parks. */
-MUST_CHECK int run_lines_next(struct run_lines *l,
-                              struct slice *line,
-                              uint64_t *offset,
-                              bool *found,
-                              struct err *err);
+/* The next line, borrowed until the next call; its number is 0 after the last.
+ * A mark of UTF-8 before the first is left out. A line of more than 64 MiB, and
+ * one that damage of the compression has cut, is refused and skipped. Parks. */
+MUST_CHECK int
+run_lines_next(struct run_lines *l, struct run_line *line, struct err *err);
+/* From now on damage is not reported: this look at the file is not the only
+ * one. */
+void run_lines_mute(struct run_lines *l);
+/* Was some of the text lost, or under a wrong checksum? */
+bool run_lines_damaged(const struct run_lines *l);
 uint64_t run_lines_bytes_in(const struct run_lines *l);
 
 #endif /* MAPREDUCE_INGEST_INGEST_RUN_H */

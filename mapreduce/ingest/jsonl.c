@@ -86,7 +86,7 @@ static json_t *key_of(const struct jsonl *j, json_t *object)
 
 static int put_row(struct jsonl *j,
                    json_t *object,
-                   uint64_t offset,
+                   const struct run_line *line,
                    struct run_batch *batch,
                    struct err *err)
 {
@@ -99,7 +99,7 @@ static int put_row(struct jsonl *j,
     if (key)
         append_value(&j->key, key);
     if (j->key.len == 0 || j->key.len > ROW_KEY_BYTES_MAX) {
-        run_damage(j->run, j->index, offset, true,
+        run_refuse(j->run, j->index, line, true,
                    key ? "key empty or over 64 KiB, line skipped"
                        : "no key field, line skipped");
         return 0;
@@ -110,7 +110,7 @@ static int put_row(struct jsonl *j,
         if (t)
             append_value(&j->value, t);
         if (!field_time(buf_slice(&j->value), &us))
-            run_damage(j->run, j->index, offset, false,
+            run_refuse(j->run, j->index, line, false,
                        "no time in the time field, stored at 0");
     }
     rc = run_batch_row(batch, buf_slice(&j->key), 0, &m, err);
@@ -122,8 +122,7 @@ static int put_row(struct jsonl *j,
 }
 
 static int take_line(void *ctx,
-                     struct slice line,
-                     uint64_t offset,
+                     const struct run_line *line,
                      struct run_batch *batch,
                      struct err *err)
 {
@@ -131,17 +130,18 @@ static int take_line(void *ctx,
     json_error_t where;
     json_t *object;
     int rc = 0;
-    if (slice_trim(line).len == 0)
+    if (slice_trim(line->text).len == 0)
         return 0;
     batch->counts.records++;
-    object = json_loadb(line.data, line.len, JSON_ALLOW_NUL, &where);
+    object =
+        json_loadb(line->text.data, line->text.len, JSON_ALLOW_NUL, &where);
     if (!json_is_object(object)) {
         char text[220];
         snprintf(text, sizeof(text), "%s, line skipped",
                  object ? "not a JSON object" : where.text);
-        run_damage(j->run, j->index, offset, true, text);
+        run_refuse(j->run, j->index, line, true, text);
     } else {
-        rc = put_row(j, object, offset, batch, err);
+        rc = put_row(j, object, line, batch, err);
     }
     json_decref(object);
     return rc;

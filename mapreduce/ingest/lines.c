@@ -1,5 +1,6 @@
 /* Lines of a text file, compressed or not: the decompression is that of
- * archives, with its recovery from damage. */
+ * archives, with its recovery from damage. A line that damage has cut is no
+ * line: what is left of it must not be taken for a row. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -14,7 +15,9 @@ struct run_lines {
     size_t index;
     struct run_input input;
     struct decompressor decompressor;
-    size_t hold; /* Bytes of the line given out. */
+    bool mute;
+    size_t hold;     /* Bytes of the line given out. */
+    uint64_t number; /* Of that line, from 1. */
 };
 
 static int
@@ -27,7 +30,8 @@ read_input(void *ctx, void *dst, size_t len, size_t *got, struct err *err)
 static void on_damage(void *ctx, uint64_t offset, const char *reason, bool lost)
 {
     struct run_lines *l = ctx;
-    run_damage(l->run, l->index, offset, lost, reason);
+    if (!l->mute)
+        run_damage(l->run, l->index, offset, lost, reason);
 }
 
 int run_lines_open(struct run *run,
@@ -75,11 +79,24 @@ int run_lines_head(struct run_lines *l, struct slice *head, struct err *err)
     return rc;
 }
 
-/* The line is too long: drop it up to its end. */
-static int pass_over(struct run_lines *l, struct err *err)
+void run_lines_mute(struct run_lines *l)
 {
-    on_damage(l, decompress_pos(&l->decompressor), "line over 64 MiB, skipped",
-              true);
+    l->mute = true;
+}
+
+bool run_lines_damaged(const struct run_lines *l)
+{
+    return l->decompressor.damaged;
+}
+
+/* The line is too long: drop it up to its end. */
+static int skip_long_line(struct run_lines *l, struct err *err)
+{
+    l->number++;
+    run_refuse(l->run, l->index,
+               &(struct run_line){.offset = decompress_pos(&l->decompressor),
+                                  .number = l->number},
+               true, "line over 64 MiB, skipped");
     for (;;) {
         const char *nl;
         size_t n = decompress_avail(&l->decompressor);
@@ -96,17 +113,36 @@ static int pass_over(struct run_lines *l, struct err *err)
     }
 }
 
-int run_lines_next(struct run_lines *l,
-                   struct slice *line,
-                   uint64_t *offset,
-                   bool *found,
-                   struct err *err)
+/* Did damage take the beginning or the end of the @len bytes at hand? */
+static bool is_cut(const struct run_lines *l, size_t len)
+{
+    const struct decompressor *u = &l->decompressor;
+    const struct decompress_mark *m;
+    if (!u->damaged)
+        return false;
+    m = decompress_mark_from(u, decompress_pos(u), DECOMPRESS_GAP);
+    return m && m->pos <= decompress_pos(u) + len;
+}
+
+/* The @len bytes at hand as a line. */
+static struct slice take_line(struct run_lines *l, size_t len)
+{
+    const char *p = decompress_data(&l->decompressor);
+    struct slice line = slice_make(p, len);
+    if (len && p[len - 1] == '\r')
+        line = slice_sub(line, 0, len - 1);
+    if (l->number++ == 0 && slice_starts_with(line, SLICE_LIT("\xef\xbb\xbf")))
+        line = slice_sub(line, 3, line.len); /* The mark of UTF-8. */
+    return line;
+}
+
+int run_lines_next(struct run_lines *l, struct run_line *line, struct err *err)
 {
     struct decompressor *u = &l->decompressor;
     size_t seen = 0;
     decompress_consume(u, l->hold);
     l->hold = 0;
-    *found = false;
+    line->number = 0;
     for (;;) {
         size_t n = decompress_avail(u);
         const char *nl =
@@ -114,19 +150,26 @@ int run_lines_next(struct run_lines *l,
         int rc;
         if (nl || (u->done && n > 0)) {
             size_t len = nl ? (size_t)(nl - decompress_data(u)) : n;
-            *offset = decompress_pos(u);
+            line->offset = decompress_pos(u);
+            line->text = take_line(l, len);
+            line->number = l->number;
             l->hold = nl ? len + 1 : len;
-            if (len && decompress_data(u)[len - 1] == '\r')
-                len--;
-            *line = slice_make(decompress_data(u), len);
-            *found = true;
-            return 0;
+            line->raw = slice_make(decompress_data(u), l->hold);
+            if (!is_cut(l, len))
+                return 0;
+            run_refuse(l->run, l->index, line, true,
+                       "line cut by damage of the compression, skipped");
+            decompress_consume(u, l->hold);
+            l->hold = 0;
+            line->number = 0;
+            seen = 0;
+            continue;
         }
         if (u->done)
             return 0;
         seen = n;
         if (n > LINE_BYTES_MAX) {
-            rc = pass_over(l, err);
+            rc = skip_long_line(l, err);
             seen = 0;
         } else {
             rc = decompress_need(u, n + 1, err);

@@ -53,7 +53,7 @@ void pages_free(struct pages *p)
 void pages_start_file(struct pages *p, size_t path_index)
 {
     PRE(path_index < p->run->path_count);
-    const char *path = p->run->paths[path_index];
+    const char *path = p->run->names[path_index];
     const char *slash = strrchr(path, '/');
     p->path_index = path_index;
     p->file_name = slash ? slash + 1 : path;

@@ -4,7 +4,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "mapreduce/ingest/table_schema.h"
 #include "mapreduce/ingest/text_check.h"
 #include "mapreduce/warc/date.h"
 
@@ -45,7 +47,20 @@ static int check_most(const struct ingest_report *r, int code, struct err *err)
             "most of the input could not be read: %" PRIu64 " of %" PRIu64
             " lines",
             r->lost_count, r->record_count);
-    err_hint(err, "is it of another kind? quarry load reads exports");
+    err_hint(err, "is it of another kind? quarry import without a kind looks, "
+                  "and quarry load reads exports");
+    return ERR_CORRUPT;
+}
+
+/* Nor must a text that lost a part of its lines with its compression. */
+static int check_cut(const struct run *run, int code, struct err *err)
+{
+    if (code || run->cut_count == 0 || run->opts.bad_limited)
+        return code;
+    err_set(err, ERR_CORRUPT, "%s: damaged, and not read whole",
+            run->names[run->first_cut]);
+    err_hint(err, "what could be read is stored; run it again with the whole "
+                  "file, or with --max-errors to accept the loss");
     return ERR_CORRUPT;
 }
 
@@ -69,7 +84,53 @@ int import_rows(const struct ingest_job *job,
     rc = run_open(&run, job, &shape, report, err);
     if (rc == 0) {
         run.read_file = read_file;
-        rc = run_files(&run, err);
+        rc = check_cut(&run, run_files(&run, err), err);
+    }
+    return run_close(&run, check_most(report, rc, err), err);
+}
+
+/* Make the table of a schema, before the run opens it. *@made: it was. */
+static int make_of_schema(const struct ingest_job *job,
+                          const struct ingest_options *o,
+                          bool *made,
+                          struct err *err)
+{
+    int rc;
+    *made = false;
+    if (!o->create_table || o->schema.len == 0)
+        return 0;
+    rc = table_schema_create(job->q, job->table, o->schema, err);
+    *made = rc == 0;
+    return rc == ERR_EXISTS && !o->must_create ? 0 : rc;
+}
+
+int import_into(const struct ingest_job *job,
+                run_file_fn read_file,
+                void *kind,
+                bool *adds_families,
+                struct ingest_report *report,
+                struct err *err)
+{
+    const struct run_shape shape = {.text = true,
+                                    .binary = job->source != NULL};
+    struct ingest_options defaults;
+    const struct ingest_options *o = job->opts;
+    struct run run;
+    bool made = false;
+    int rc;
+    ingest_options_init(&defaults);
+    o = o ? o : &defaults;
+    memset(report, 0, sizeof(*report));
+    rc = make_of_schema(job, o, &made, err);
+    if (rc)
+        return rc;
+    rc = run_open(&run, job, &shape, report, err);
+    if (rc == 0) {
+        *adds_families = run.made_table;
+        run.made_table |= made;
+        run.kind = kind;
+        run.read_file = read_file;
+        rc = check_cut(&run, run_files(&run, err), err);
     }
     return run_close(&run, check_most(report, rc, err), err);
 }
@@ -84,20 +145,18 @@ static int each_line(struct run *run,
     uint64_t told = 0;
     uint64_t n = 0;
     for (;;) {
-        struct slice line;
-        uint64_t offset;
-        bool found;
-        int rc = run_lines_next(lines, &line, &offset, &found, err);
-        if (rc == 0 && found)
-            rc = fn(ctx, line, offset, batch, err);
+        struct run_line line;
+        int rc = run_lines_next(lines, &line, err);
+        if (rc == 0 && line.number)
+            rc = fn(ctx, &line, batch, err);
         if (rc)
             return rc;
-        if (!found || ++n % COUNT_EVERY == 0) {
+        if (!line.number || ++n % COUNT_EVERY == 0 || run_stopped(run)) {
             batch->counts.bytes_read += run_lines_bytes_in(lines) - told;
             told = run_lines_bytes_in(lines);
             rc = run_count(run, &batch->counts, err);
         }
-        if (rc || !found)
+        if (rc || !line.number)
             return rc;
     }
 }
@@ -124,6 +183,8 @@ int import_lines(struct run *run,
         int flushed = run_batch_flush(&batch, rc ? NULL : err);
         rc = rc ? rc : flushed;
     }
+    if (run_lines_damaged(lines))
+        run_cut(run, index);
     run_batch_close(&batch);
     run_lines_close(lines);
     return rc;

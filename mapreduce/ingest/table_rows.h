@@ -22,10 +22,20 @@ MUST_CHECK int import_rows(const struct ingest_job *job,
                            struct ingest_report *report,
                            struct err *err);
 
+/* The same of texts, or files of a job->source, into a table with any families,
+ * which is made as
+ * job->opts->schema says or without families: then *@adds_families is set
+ * before a file is read. @kind is for @read_file, as run->kind. Parks. */
+MUST_CHECK int import_into(const struct ingest_job *job,
+                           run_file_fn read_file,
+                           void *kind,
+                           bool *adds_families,
+                           struct ingest_report *report,
+                           struct err *err);
+
 /* Called for each line, which is borrowed for the call. */
 typedef int (*line_fn)(void *ctx,
-                       struct slice line,
-                       uint64_t offset,
+                       const struct run_line *line,
                        struct run_batch *batch,
                        struct err *err);
 

@@ -11,9 +11,11 @@
 /* Bytes of a file that are examined. */
 #define TEXT_CHECK_BYTES ((size_t)4096)
 
-/* @head: the first bytes of a file, decompressed or as stored; gzip and zstd
- * pass, as they are decompressed later. Errors: ERR_INVALID names the format,
- * and the hint a way out. */
+/* @head: the first bytes of a text, decompressed. Errors: ERR_INVALID names the
+ * format, and the hint a way out. */
 MUST_CHECK int text_check(struct slice head, struct err *err);
+/* @head: the first bytes of a file as it is stored. Compressions that this
+ * build can undo pass. Errors: as above, and ERR_UNSUPPORTED for the others. */
+MUST_CHECK int text_check_packed(struct slice head, struct err *err);
 
 #endif /* MAPREDUCE_INGEST_TEXT_CHECK_H */

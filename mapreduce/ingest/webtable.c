@@ -24,5 +24,5 @@ static const struct quarry_group_spec groups[] = {
     {"meta", "compression=zstd,level=1,block=64KiB,bloom=row,dictionary=off"},
 };
 
-const struct run_shape webtable_shape = {families, ARRAY_LEN(families), groups,
-                                         ARRAY_LEN(groups), false};
+const struct run_shape webtable_shape = {
+    families, ARRAY_LEN(families), groups, ARRAY_LEN(groups), false, false};

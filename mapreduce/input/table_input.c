@@ -186,6 +186,7 @@ static int scan_open(struct table_input *r,
         .versions = spec->versions,
         .time_min_us = spec->since_us,
         .time_max_us = spec->until_us,
+        .as_of_us = spec->as_of_us,
         .program = spec->program,
         .program_len = spec->program_len,
     };

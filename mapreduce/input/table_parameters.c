@@ -14,6 +14,7 @@
 #include "base/core/hex.h"
 #include "base/core/key_range.h"
 #include "base/core/panic.h"
+#include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "mapreduce/job.h"
 
@@ -139,6 +140,14 @@ static int read_program(struct mr_spec *s,
     return rc;
 }
 
+/* A number of µs, or as text_parse_time() takes it. */
+static bool take_time(struct slice v, int64_t *out)
+{
+    bool ok =
+        take_number(v, INT64_MAX, out) || text_parse_time(v, out, NULL) == 0;
+    return ok && *out > 0;
+}
+
 /* Parse one option, and free @v; false if it is unknown or malformed. */
 static bool take_option(struct mr_spec *s,
                         struct slice name,
@@ -159,8 +168,11 @@ static bool take_option(struct mr_spec *s,
         ok = take_number(v, INT64_MAX, &s->since_us);
     } else if (slice_eq_str(name, "until")) {
         ok = take_number(v, INT64_MAX, &s->until_us);
+    } else if (slice_eq_str(name, "as-of")) {
+        ok = take_time(v, &s->as_of_us);
+        s->live |= ok;
     } else if (slice_eq_str(name, "live")) {
-        s->live = slice_eq_str(v, "yes");
+        s->live = slice_eq_str(v, "yes") || s->as_of_us;
         ok = s->live || slice_eq_str(v, "no");
     } else if (slice_eq_str(name, "saw") && !s->program) {
         *code = read_program(s, v.data, w, err);
@@ -201,7 +213,7 @@ const char *table_parameters(struct mr_spec *s,
         if (!take_option(s, slice_make(p, eq), v, w, code, err))
             return "unknown, repeated or malformed table option (there "
                    "are columns, prefix, start, end, versions, since, "
-                   "until, live and saw)";
+                   "until, as-of, live and saw)";
         p += n + (p[n] == '&');
     }
     return NULL;

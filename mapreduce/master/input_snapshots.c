@@ -87,7 +87,7 @@ input_snapshots_drop_of(struct quarry *store, char *const *ids, size_t id_count)
 {
     char **names = NULL;
     size_t count = 0;
-    if (quarry_table_list(store, &names, &count, NULL))
+    if (quarry_table_list_all(store, &names, &count, NULL))
         return;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < id_count; k++)

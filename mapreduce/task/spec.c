@@ -25,6 +25,7 @@ void spec_encode(const struct mr_spec *s, struct buf *out)
     buf_put_varint(out, s->versions);
     buf_put_zigzag(out, s->since_us);
     buf_put_zigzag(out, s->until_us);
+    buf_put_zigzag(out, s->as_of_us);
     buf_put_u8(out, s->bulk);
     buf_put_u8(out, s->live);
     buf_put_u8(out, s->scratch);
@@ -55,6 +56,7 @@ void spec_decode(struct mr_spec *s, struct cursor *in)
     s->versions = (uint32_t)cursor_varint(in);
     s->since_us = cursor_zigzag(in);
     s->until_us = cursor_zigzag(in);
+    s->as_of_us = cursor_zigzag(in);
     s->bulk = cursor_u8(in) != 0;
     s->live = cursor_u8(in) != 0;
     s->scratch = cursor_u8(in) != 0;

@@ -35,6 +35,8 @@ void decompress_close(struct decompressor *u)
     decompress__gzip_close(u);
     decompress__zstd_close(u);
     decompress__lz4_close(u);
+    decompress__bzip2_close(u);
+    decompress__xz_close(u);
     mem_free(u->in);
     mem_free(u->out);
     mem_free(u->marks);
@@ -51,6 +53,7 @@ void decompress_start(struct decompressor *u,
     u->out_begin = u->out_end = 0;
     u->out_pos = 0;
     u->done = false;
+    u->damaged = false;
     u->mark_count = 0;
     u->streaming = false;
     u->end_offset = 0;
@@ -270,6 +273,14 @@ static enum decompress_kind kind_of(const char *p, size_t n)
         return DECOMPRESS_ZSTD;
     if (magic == DECOMPRESS_LZ4_MAGIC)
         return DECOMPRESS_LZ4;
+#if QUARRY_HAVE_BZIP2
+    if (decompress__is_bzip2(p, n))
+        return DECOMPRESS_BZIP2;
+#endif
+#if QUARRY_HAVE_LZMA
+    if (decompress__is_xz(p, n))
+        return DECOMPRESS_XZ;
+#endif
     return DECOMPRESS_PLAIN;
 }
 
@@ -347,10 +358,10 @@ int decompress_need(struct decompressor *u, size_t count, struct err *err)
             rc = decompress_sniff(u, err);
         else if (u->kind == DECOMPRESS_GZIP)
             rc = decompress__gzip(u, err);
-        else if (u->kind == DECOMPRESS_ZSTD || u->kind == DECOMPRESS_LZ4)
-            rc = decompress__frames(u, err);
-        else
+        else if (u->kind == DECOMPRESS_PLAIN)
             rc = plain_step(u, count - decompress_avail(u), err);
+        else
+            rc = decompress__frames(u, err);
     }
     return rc;
 }
@@ -390,6 +401,7 @@ int decompress__resync(struct decompressor *u,
     int rc = seek(u, &found, err);
     if (rc)
         return rc;
+    u->damaged = true;
     if (found)
         decompress_report(u, offset, out == DECOMPRESS_OUT_NOTHING,
                           "%s; continued at %llu", what,

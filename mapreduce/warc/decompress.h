@@ -2,9 +2,9 @@
  * back to the file, for archive_reader.c.
  *
  * Bytes are made on demand into one buffer, whole gzip members or frames of
- * zstd or lz4 at a time while they are small, so that a record that fills its
- * member is parsed and handed out where it was decompressed. Positions count
- * decompressed bytes from the start of the input.
+ * zstd, lz4, bzip2 or xz at a time while they are small, so that a record that
+ * fills its member is parsed and handed out where it was decompressed.
+ * Positions count decompressed bytes from the start of the input.
  *
  * A mark stands where a member starts. It tells the member's offset in the
  * file, whether the bytes before it join (a gap: something was lost there) and
@@ -23,6 +23,14 @@
 #include "base/core/buf.h"
 #include "mapreduce/warc/archive_reader.h"
 
+/* Set by the build where the library is there. */
+#ifndef QUARRY_HAVE_BZIP2
+#define QUARRY_HAVE_BZIP2 0
+#endif
+#ifndef QUARRY_HAVE_LZMA
+#define QUARRY_HAVE_LZMA 0
+#endif
+
 /* Members and frames up to this size are decompressed in one piece. */
 #define DECOMPRESS_WHOLE_BYTES_MAX ((size_t)16 << 20)
 /* Larger ones are decompressed in steps of this size. */
@@ -39,7 +47,9 @@ enum decompress_kind {
     DECOMPRESS_PLAIN,
     DECOMPRESS_GZIP,
     DECOMPRESS_ZSTD,
-    DECOMPRESS_LZ4
+    DECOMPRESS_LZ4,
+    DECOMPRESS_BZIP2,
+    DECOMPRESS_XZ
 };
 
 enum {
@@ -70,6 +80,7 @@ struct decompressor {
     size_t out_cap;
     uint64_t out_pos; /* Position of out[0]. */
     bool done;        /* No more bytes will come. */
+    bool damaged;     /* Some bytes were lost, or failed their checksum. */
 
     struct decompress_mark *marks; /* Ascending; those consumed are dropped. */
     size_t mark_count;
@@ -93,6 +104,8 @@ struct decompressor {
     void *lz4;        /* LZ4F_dctx; 8.2 MiB at most: blocks are bounded. */
     size_t lz4_wants; /* Input up to the end of the next part that can be
                          checked. */
+    void *bzip2;      /* bz_stream, lzma_stream. */
+    void *xz;
 };
 
 void decompress_init(struct decompressor *u);
@@ -198,8 +211,10 @@ MUST_CHECK int decompress__resync(struct decompressor *u,
                                   struct err *err);
 
 /* Magic numbers of frames. */
-#define DECOMPRESS_ZSTD_MAGIC 0xFD2FB528u
-#define DECOMPRESS_LZ4_MAGIC  0x184D2204u
+#define DECOMPRESS_ZSTD_MAGIC  0xFD2FB528u
+#define DECOMPRESS_LZ4_MAGIC   0x184D2204u
+#define DECOMPRESS_BZIP2_MAGIC 0x00685A42u /* The fourth byte is free. */
+#define DECOMPRESS_XZ_MAGIC    0x587A37FDu
 #define DECOMPRESS_SKIPPABLE_MAGIC                                             \
     0x184D2A50u /* Of both; the low digit is free.                             \
                  */
@@ -209,10 +224,13 @@ static inline bool decompress__is_skippable(uint32_t magic)
     return (magic & 0xFFFFFFF0u) == DECOMPRESS_SKIPPABLE_MAGIC;
 }
 
-/* The operations of zstd and of lz4, for decompress_frames.c. */
+/* The operations of zstd, lz4, bzip2 and xz, for decompress_frames.c. */
 struct decompress_frames {
     const char *name;
     uint32_t magic;
+    uint32_t magic_mask;    /* Bits of the magic that are fixed. */
+    uint32_t padding_bytes; /* Zeros between frames come in these units; 0:
+                               there are none. */
     bool may_hide_first; /* A good frame may give nothing of its first bytes. */
     /* Decompress the first @n bytes of the frame at in[@at], fewer if it is
      * shorter. *@all: the frame has no more. False: it is bad. */
@@ -232,7 +250,7 @@ struct decompress_frames {
                           size_t *made,
                           bool *end);
     /* Skip the skippable frame at in_begin, which has @n bytes after its head.
-     */
+     * NULL: there are none. */
     int (*skip)(struct decompressor *u,
                 uint32_t magic,
                 uint32_t n,
@@ -241,6 +259,12 @@ struct decompress_frames {
 
 extern const struct decompress_frames decompress__zstd_frames;
 extern const struct decompress_frames decompress__lz4_frames;
+#if QUARRY_HAVE_BZIP2
+extern const struct decompress_frames decompress__bzip2_frames;
+#endif
+#if QUARRY_HAVE_LZMA
+extern const struct decompress_frames decompress__xz_frames;
+#endif
 
 /* An decompress_seek_fn for frames of u->kind. */
 MUST_CHECK int
@@ -260,6 +284,13 @@ bool decompress__frame_holds_record(const struct decompress_frames *f,
 void decompress__gzip_close(struct decompressor *u);
 void decompress__zstd_close(struct decompressor *u);
 void decompress__lz4_close(struct decompressor *u);
+void decompress__bzip2_close(struct decompressor *u);
+void decompress__xz_close(struct decompressor *u);
+
+/* Do the @n bytes at @p begin a stream of that kind? Also where the library to
+ * read it was not there when this was built. */
+bool decompress__is_bzip2(const char *p, size_t n);
+bool decompress__is_xz(const char *p, size_t n);
 void decompress__zstd_start(struct decompressor *u);
 
 #endif /* MAPREDUCE_WARC_DECOMPRESS_H */

@@ -1,6 +1,6 @@
-/* The common part of zstd and lz4: frames that begin with a magic number, and
- * skippable ones between them. Each frame is independent, so that a search can
- * start at any magic number. */
+/* The common part of zstd, lz4, bzip2 and xz: frames that begin with a magic
+ * number, and skippable ones or padding between them. Each frame is
+ * independent, so that a search can start at any magic number. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +12,29 @@
 
 static const struct decompress_frames *frames_of(const struct decompressor *u)
 {
-    return u->kind == DECOMPRESS_LZ4 ? &decompress__lz4_frames
-                                     : &decompress__zstd_frames;
+    switch (u->kind) {
+    case DECOMPRESS_LZ4: return &decompress__lz4_frames;
+#if QUARRY_HAVE_BZIP2
+    case DECOMPRESS_BZIP2: return &decompress__bzip2_frames;
+#else
+    case DECOMPRESS_BZIP2:
+#endif
+#if QUARRY_HAVE_LZMA
+    case DECOMPRESS_XZ: return &decompress__xz_frames;
+#else
+    case DECOMPRESS_XZ:
+#endif
+    case DECOMPRESS_UNKNOWN:
+    case DECOMPRESS_PLAIN:
+    case DECOMPRESS_GZIP:
+    case DECOMPRESS_ZSTD: break;
+    }
+    return &decompress__zstd_frames;
+}
+
+static bool is_frame(const struct decompress_frames *f, const char *p)
+{
+    return (get_le32(p) & f->magic_mask) == f->magic;
 }
 
 /* --- seeking ------------------------------------------------------------- */
@@ -26,7 +47,7 @@ bool decompress__frame_holds_record(const struct decompress_frames *f,
     size_t n = sizeof(first);
     bool all;
     at += u->in_begin;
-    return u->in_end - at >= 4 && get_le32(u->in + at) == f->magic &&
+    return u->in_end - at >= 4 && is_frame(f, u->in + at) &&
            f->first_bytes(u, at, first, &n, &all) &&
            decompress__is_record(slice_make(first, n));
 }
@@ -44,7 +65,7 @@ static bool decompress_frames_probe(struct decompressor *u, size_t at)
 
 int decompress__next_frame(struct decompressor *u, bool *found, struct err *err)
 {
-    uint32_t magic = frames_of(u)->magic;
+    const struct decompress_frames *f = frames_of(u);
     *found = false;
     u->in_begin += u->in_begin < u->in_end;
     for (;;) {
@@ -56,13 +77,13 @@ int decompress__next_frame(struct decompressor *u, bool *found, struct err *err)
             u->in_begin = u->in_end;
             return rc;
         }
-        p = memchr(u->in + u->in_begin, (int)(magic & 0xff), n - 3);
+        p = memchr(u->in + u->in_begin, (int)(f->magic & 0xff), n - 3);
         if (!p) {
             u->in_begin += n - 3;
             continue;
         }
         u->in_begin = (size_t)(p - u->in);
-        if (get_le32(p) == magic && decompress_frames_probe(u, u->in_begin)) {
+        if (is_frame(f, p) && decompress_frames_probe(u, u->in_begin)) {
             *found = true;
             return 0;
         }
@@ -167,10 +188,12 @@ static int decompress_frames_skip(const struct decompress_frames *f,
 /* Less than a magic number is left of the input. */
 static int decompress_frames_end(struct decompressor *u)
 {
-    if (decompress__in_avail(u))
+    if (decompress__in_avail(u)) {
+        u->damaged = true;
         decompress_report(u, decompress__in_offset(u), true,
                           "%zu stray bytes at the end",
                           decompress__in_avail(u));
+    }
     u->done = true;
     return 0;
 }
@@ -188,13 +211,15 @@ int decompress__frames(struct decompressor *u, struct err *err)
     if (decompress__in_avail(u) < 4)
         return decompress_frames_end(u);
     magic = get_le32(u->in + u->in_begin);
-    if (decompress__is_skippable(magic))
+    if (f->padding_bytes && magic == 0)
+        return decompress__skip_input(u, f->padding_bytes, err);
+    if (f->skip && decompress__is_skippable(magic))
         return decompress_frames_skip(f, u, magic, err);
     if (u->kind == DECOMPRESS_ZSTD && magic == DECOMPRESS_LZ4_MAGIC) {
         u->kind = DECOMPRESS_LZ4; /* The skipped frame began a file of those. */
         return 0;
     }
-    if (magic != f->magic)
+    if (!is_frame(f, u->in + u->in_begin))
         return not_a_frame(u, false, err);
     f->begin(u);
     u->member_offset = decompress__in_offset(u);

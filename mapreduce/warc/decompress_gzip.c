@@ -226,6 +226,7 @@ static int decompress_gzip_salvage(struct decompressor *u, struct err *err)
         return 0;
     }
     if (zr == Z_BUF_ERROR && !holds_another(u)) {
+        u->damaged = true;
         decompress_report(u, offset, true, "gzip member: cut short by the end");
         u->in_begin = u->in_end;
         decompress__mark(u, decompress__in_offset(u), DECOMPRESS_GAP);
@@ -275,6 +276,7 @@ static int stream_step(struct decompressor *u, struct err *err)
     if (zr == Z_STREAM_END)
         return 0;
     if (zr == Z_BUF_ERROR) {
+        u->damaged = true;
         decompress_report(u, u->member_offset, true,
                           "gzip member: cut short by the end");
         decompress__mark(u, decompress__in_offset(u), DECOMPRESS_GAP);

@@ -91,6 +91,7 @@ static int decompress_lz4_skip(struct decompressor *u,
 const struct decompress_frames decompress__lz4_frames = {
     .name = "lz4",
     .magic = DECOMPRESS_LZ4_MAGIC,
+    .magic_mask = 0xffffffffu,
     /* A frame whose first block is not whole in the buffer is accepted by its
      * head, which has a checksum that is right. */
     .may_hide_first = true,

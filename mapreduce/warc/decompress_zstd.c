@@ -135,6 +135,7 @@ static const char *decompress_zstd_decode(struct decompressor *u,
 const struct decompress_frames decompress__zstd_frames = {
     .name = "zstd",
     .magic = DECOMPRESS_ZSTD_MAGIC,
+    .magic_mask = 0xffffffffu,
     .first_bytes = first_bytes,
     .begin = decompress_zstd_begin,
     .decode = decompress_zstd_decode,

@@ -284,6 +284,7 @@ const struct saw_builtin saw_builtins_outside[] = {
      .fn = fn_no_database,
      .help = "dbquery(db, query): undefined, there is no database"},
     {.name = "getresourcestats",
+     .flags = SAW_BUILTIN_MOMENT,
      .fn = fn_resources,
      .check = check_resources,
      .help = "getresourcestats(): memory used by the record"},

@@ -72,6 +72,9 @@ struct saw_kind_ops {
                   struct saw_table *from,
                   void *other,
                   struct err *err);
+    /* Append the state that takes @state, one that encode() gave, back when it
+     * is merged; false, with @out as it was: there is none. NULL: never is. */
+    bool (*negate)(struct slice state, struct buf *out);
     /* At most as many data a line as column_count says. */
     void (*results)(struct saw_table *t, void *state, struct saw_lines *out);
     size_t column_count;        /* Of values, beyond the keys. */

@@ -280,6 +280,7 @@ const struct saw_kind_ops saw_ops_quantile = {
                .number = 7,
                .param = SAW_TABLE_MUST,
                .param_max = SAW_TABLE_PARAM_MAX,
+               .estimates = true,
                .indexed = true,
                .element_ordered = true},
     .state_bytes = sizeof(struct quantile),

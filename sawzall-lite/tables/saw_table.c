@@ -355,15 +355,16 @@ static bool valid_key(const struct saw_table *t, struct slice key)
     return !c.bad && c.p == c.end;
 }
 
-static int merge_entry(struct saw_table *t, struct cursor *c, struct err *err)
+int saw_table_merge_key(struct saw_table *t,
+                        struct slice key,
+                        struct slice bytes,
+                        struct err *err)
 {
-    struct slice key = cursor_lslice(c);
-    struct slice bytes = cursor_lslice(c);
     struct cursor sub = cursor_make(bytes);
     void *state;
     int rc;
 
-    if (c->bad || !valid_key(t, key))
+    if (!valid_key(t, key))
         return saw_table__corrupt(t, err);
     if (saw_table__full(t))
         return saw_table__refuse(t, err);
@@ -376,6 +377,43 @@ static int merge_entry(struct saw_table *t, struct cursor *c, struct err *err)
     if (sub.bad || sub.p != sub.end)
         return saw_table__corrupt(t, err);
     return 0;
+}
+
+static int merge_entry(struct saw_table *t, struct cursor *c, struct err *err)
+{
+    struct slice key = cursor_lslice(c);
+    struct slice bytes = cursor_lslice(c);
+
+    if (c->bad)
+        return saw_table__corrupt(t, err);
+    return saw_table_merge_key(t, key, bytes, err);
+}
+
+int saw_table_states(struct saw_table *t,
+                     saw_key_state_fn fn,
+                     void *ctx,
+                     struct err *err)
+{
+    struct saw_sorted *v = sorted_entries(t);
+    struct buf state = BUF_INIT;
+    int rc = 0;
+
+    for (size_t i = 0; i < t->count && rc == 0; i++) {
+        buf_clear(&state);
+        t->ops->encode(t, v[i].state, &state);
+        rc = fn(ctx, v[i].key, buf_slice(&state), err);
+    }
+    buf_close(&state);
+    mem_free(v);
+    return rc;
+}
+
+bool saw_traits_negate(const struct saw_table_traits *kind,
+                       struct slice state,
+                       struct buf *out)
+{
+    const struct saw_kind_ops *ops = (const struct saw_kind_ops *)kind;
+    return ops->negate && ops->negate(state, out);
 }
 
 int saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err)

@@ -62,6 +62,8 @@ struct saw_table_traits {
     bool weight_fingerprint;
     bool to_files;     /* May have file(…) or proc(…). */
     bool in_order;     /* Listed in the order of emits, not of keys. */
+    bool keeps_order;  /* The order of emits shows in the results. */
+    bool estimates;    /* Beyond what it keeps exactly: docs/language.md. */
     bool never_listed; /* Printed as emitted, even where tables are listed. */
 };
 
@@ -146,6 +148,27 @@ void saw_table_encode(struct saw_table *t, struct buf *out);
  * ERR_EXHAUSTED the budget. */
 MUST_CHECK int
 saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err);
+
+/* Hand out the state of each key, keys ascending, until @fn fails; its failure
+ * is returned. Its arguments are borrowed for the call. */
+typedef int (*saw_key_state_fn)(void *ctx,
+                                struct slice key,
+                                struct slice state,
+                                struct err *err);
+MUST_CHECK int saw_table_states(struct saw_table *t,
+                                saw_key_state_fn fn,
+                                void *ctx,
+                                struct err *err);
+/* Add the state of one key. Errors: as saw_table_merge(). */
+MUST_CHECK int saw_table_merge_key(struct saw_table *t,
+                                   struct slice key,
+                                   struct slice state,
+                                   struct err *err);
+/* Append the state that takes @state of a key back when it is merged; false:
+ * the kind has none. */
+bool saw_traits_negate(const struct saw_table_traits *kind,
+                       struct slice state,
+                       struct buf *out);
 
 /* Add what @from, a table of the same declaration, holds to @t, behind what is
  * there, and clear @from. As a merge of its state, but kinds that drop values

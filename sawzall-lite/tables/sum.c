@@ -249,6 +249,17 @@ static int sum_absorb(struct saw_table *t,
     return sum_datum(t, s, sum_total(from, o), err);
 }
 
+/* Of what wraps at 64 bits; floats would leave a rest. Maps keep keys whose
+ * total is 0, so theirs cannot be taken back either. */
+static bool sum_negate(struct slice state, struct buf *out)
+{
+    size_t start = out->len;
+    bool ok = saw_datum_negate(state, out);
+    if (!ok)
+        buf_truncate(out, start);
+    return ok;
+}
+
 static void sum_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
     const struct sum *s = state;
@@ -270,6 +281,7 @@ const struct saw_kind_ops saw_ops_sum = {
     .encode = sum_encode,
     .merge = sum_merge,
     .absorb = sum_absorb,
+    .negate = sum_negate,
     .results = sum_results,
     .column_count = 1,
 };
@@ -288,6 +300,7 @@ const struct saw_kind_ops saw_ops_mrcounter = {
     .encode = sum_encode,
     .merge = sum_merge,
     .absorb = sum_absorb,
+    .negate = sum_negate,
     .results = sum_results,
     .column_count = 1,
 };

@@ -453,6 +453,7 @@ const struct saw_kind_ops saw_ops_top = {
                .param = SAW_TABLE_MUST,
                .weight = SAW_TABLE_MUST,
                .param_max = 1000,
+               .estimates = true,
                .indexed = true,
                .weight_number = true},
     .state_bytes = sizeof(struct top),

@@ -277,6 +277,7 @@ const struct saw_kind_ops saw_ops_unique = {
                .number = 6,
                .param = SAW_TABLE_MUST,
                .param_max = SAW_TABLE_PARAM_MAX,
+               .estimates = true,
                .indexed = true},
     .state_bytes = sizeof(struct unique),
     .close = unique_close,

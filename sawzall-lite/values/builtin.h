@@ -85,6 +85,8 @@ enum {
     SAW_BUILTIN_STATEFUL = 8,
     /* Draws from ctx->rand. */
     SAW_BUILTIN_RANDOM = 16,
+    /* Depends on when, or on which machine, it is called. */
+    SAW_BUILTIN_MOMENT = 32,
 };
 
 struct saw_builtin {

@@ -404,6 +404,39 @@ void saw_datum_zero(struct slice d, struct buf *out)
     zero_value(&c, out);
 }
 
+/* PRE: what is left of @c begins with a valid datum. */
+static bool negate_value(struct cursor *c, struct buf *out)
+{
+    uint8_t tag = (uint8_t)*c->p;
+    struct slice d;
+
+    if (tag == SAW_DATUM_TUPLE) {
+        c->p++;
+        buf_append_byte(out, (char)tag);
+        while (!at_end(c)) {
+            if (!negate_value(c, out))
+                return false;
+        }
+        c->p++;
+        buf_append_byte(out, SAW_DATUM_END);
+        return true;
+    }
+    d = saw_datum_skip(c);
+    if (tag == SAW_DATUM_INT)
+        saw_datum_put_int(out, (int64_t)(0 - (uint64_t)saw_datum_int(d)));
+    else if (tag == SAW_DATUM_UINT || tag == SAW_DATUM_TIME)
+        saw_datum_put_word(out, (enum saw_datum_tag)tag, 0 - saw_datum_word(d));
+    else
+        return false;
+    return true;
+}
+
+bool saw_datum_negate(struct slice d, struct buf *out)
+{
+    struct cursor c = cursor_make(d);
+    return saw_datum_valid(d) && negate_value(&c, out);
+}
+
 /* --- printing ------------------------------------------------------------ */
 
 static void print_value(struct cursor *c, struct buf *out);

@@ -114,6 +114,11 @@ double saw_datum_number(struct slice d);
  * added. PRE: both are valid. */
 MUST_CHECK bool saw_datum_add(struct slice a, struct slice b, struct buf *out);
 
+/* Append -@d, so that saw_datum_add() of both gives zeros: ints, uints, times,
+ * and tuples of them. False, with a part of it appended, when @d is another or
+ * malformed. */
+MUST_CHECK bool saw_datum_negate(struct slice d, struct buf *out);
+
 /* Append a zero in the shape of @d: numbers 0, maps and texts empty, bools
  * false. PRE: @d is valid. */
 void saw_datum_zero(struct slice d, struct buf *out);

@@ -173,6 +173,31 @@ class Cells(CliTest):
         self.ok("put", "t", "r", "f:text=seven")
         self.assertIn("a counter has 8", self.fails(1, "incr", "t", "r", "f:text"))
 
+    def test_add(self):
+        """Cells of an aggregate are added to, and read as their state."""
+        self.ok("table", "create", "s", "--family", "sum,aggregate=sum",
+                "--family", "max,aggregate=max", "--family",
+                "who,aggregate=hll-bytes", "--family", "plain")
+        self.ok("add", "s", "r", "sum:n", "5")
+        self.ok("add", "s", "r", "sum:n")
+        self.ok("add", "s", "r", "sum:n", "-2", "--time", "1000")
+        self.ok("add", "s", "r", "max:n", "7")
+        self.ok("add", "s", "r", "max:n", "-9")
+        for who in "ann", "bob", "ann":
+            self.ok("add", "s", "r", "who:n", who)
+        text = self.ok("get", "s", "r")
+        self.assertIn("  6 = ", text)
+        self.assertIn("  -2 = ", text)
+        self.assertIn("  7 = ", text)
+        cell, = (c for c in self.json("get", "s", "r", "who:")[0]["cells"])
+        self.assertIn("value_base64", cell)
+        self.fails(1, "put", "s", "r", "sum:n=12345678")
+        self.fails(1, "add", "s", "r", "plain:n", "1")
+        self.fails(2, "add", "s", "r", "sum:n", "x")
+        self.fails(2, "add", "s", "r", "who:n")
+        family = self.json("table", "describe", "s")
+        self.assertIn("aggregate", str(family))
+
     def test_check_and_put(self):
         """The change happens only if the condition holds; exit 1 says no."""
         self.table()

@@ -29,6 +29,7 @@ from ports import free_ports  # noqa: E402,F401
 
 # Bounds of what ends much sooner, for machines that are busy with other things.
 SECONDS = 180
+PID_SECONDS = 10
 # Of each log of a cluster whose test has failed.
 TOLD_LINES = 40
 # A cell alone: nodes that serve no tables, whose logs would be files, too.
@@ -72,7 +73,10 @@ class Cluster:
         return None if said[0] == "Z" and said[17] == "1" else pid
 
     def signal(self, name, number):
-        pid = self.pid(name)
+        # One that has just been started answers before it writes its pid file.
+        end = time.monotonic() + PID_SECONDS
+        while (pid := self.pid(name)) is None and time.monotonic() < end:
+            time.sleep(0.05)
         self.test.assertIsNotNone(pid, "%s does not run" % name)
         os.kill(pid, number)
         return pid

@@ -163,6 +163,57 @@ class ChangesTest(ClusterTest):
         reader.read()
         self.assertEqual([v[("f", "v")] for _, _, v in reader.told], ["last"])
 
+    def test_time_travel(self):
+        """A table is read as of each moment, and brought back to one, after
+        compactions, splits, moves, a drop of rows and a server's death."""
+        c = self.loopback(3)
+        self.await_served(c)
+        self.create()
+        moments = []
+
+        def rows(*words):
+            return [(r["row"], [x["value"] for x in r["cells"]])
+                    for r in map(json.loads, self.ok(
+                        "scan", "t", "--format", "json", *words).splitlines())]
+
+        def keep():
+            time.sleep(0.05)
+            us = str(time.time_ns() // 1000)
+            moments.append((us, rows()))
+            time.sleep(0.05)
+
+        def check():
+            for us, then in moments:
+                self.assertEqual(rows("--as-of", us), then)
+
+        for i in range(6):
+            self.ok("put", "t", "%02d" % (i * 7), "f:v=%d" % i, "g:v=%d" % i)
+        keep()
+        self.ok("put", "t", "00", "f:v=again", "--time", "1000")
+        self.ok("delete", "t", "07")
+        self.ok("table", "compact", "t")
+        keep()
+        self.ok("table", "split", "t", "20")
+        self.await_served(c)
+        self.ok("put", "t", "21", "f:v=other")
+        keep()
+        self.ok("table", "compact", "t")
+        self.ok("delete", "t", "--prefix", "2")
+        keep()
+        check()
+        for name in c.names:
+            self.run_quarry("table", "move", "t", "20", name)
+        self.await_served(c)
+        check()
+        c.kill(c.names[2])
+        self.await_served(c, 2)
+        check()
+        self.ok("table", "restore", "t", "--to", moments[1][0])
+        self.assertEqual(rows(), moments[1][1])
+        keep()
+        self.ok("table", "compact", "t")
+        check()
+
     def test_rights(self):
         """A reader sees changes of the families that it may read, and no others;
         one that may read none is refused."""

@@ -121,6 +121,10 @@ class LogLevelsTest(ClusterTest):
         self.ok("table", "compact", "web", *t)
         self.write("count.szl", "o: table sum of int;\nr: Row = input;\nemit o <- 1;\n")
         self.ok("saw", "count.szl", "--table", "web", *t)
+        self.ok("table", "create", "kept", "--family", "f", "--changes", "1d", *t)
+        self.ok("view", "create", "total", "AS", "count.szl", "--table", "kept", *t)
+        self.wait_for(lambda: any("view/total" in cluster.log(n) for n in cluster.names))
+        self.ok("follow", "pause", "view/total", *t)
         self.write("in", "a\nb\n")
         self.ok("fs", "put", "in", "/in", *t)
         self.ok("job", "run", "--mapper", "cat", "-i", "file:/in", "-o", "file:/out", *t)
@@ -145,7 +149,7 @@ class LogLevelsTest(ClusterTest):
         """Each component can be set to debug at run time, and then tells of what it does; lines of
         calls have their request; lines are objects of JSON, whatever they are about."""
         self.env["QUARRY_LOG_FORMAT"] = "json"
-        c = self.loopback(3, ALL_ROLES + ",gateway",
+        c = self.loopback(3, ALL_ROLES + ",follow,gateway",
                           settings="bigtable-api = 127.0.0.1:0\n" + SMALL)
         t = self.target(c)
         names = self.components()

@@ -34,3 +34,5 @@ found tablet.forget_done tables
 found master.order_by_clock clocks
 found txn.skip_newer_commits transactions
 found txn.roll_back_committed transactions
+found view.save_first views
+found view.keep_what_was views

@@ -32,7 +32,8 @@
 static const struct scenario *const scenarios[] = {
     &scenario_cell,    &scenario_lock,    &scenario_files,
     &scenario_replica, &scenario_members, &scenario_tables,
-    &scenario_clocks,  &scenario_jobs,    &scenario_transactions};
+    &scenario_clocks,  &scenario_jobs,    &scenario_transactions,
+    &scenario_views};
 
 /* Deliberate bugs, for --list. */
 static const struct {
@@ -68,6 +69,10 @@ static const struct {
      "a silent tablet server is taken for dead, its lock untouched"},
     {"master.order_by_clock",
      "the master's clock orders what it writes into METADATA"},
+    {"view.save_first",
+     "a view's place is saved before what was read is applied"},
+    {"view.keep_what_was",
+     "what a row contributed before is not taken back from sums"},
     {"txn.skip_newer_commits",
      "a transaction does not look for commits since it began"},
     {"txn.skip_second_look",

@@ -29,5 +29,6 @@ extern const struct scenario scenario_tables; /* The whole, with tables. */
 extern const struct scenario scenario_clocks; /* Of those, clocks jump. */
 extern const struct scenario scenario_jobs;
 extern const struct scenario scenario_transactions;
+extern const struct scenario scenario_views;
 
 #endif /* TESTS_SIM_SCENARIO_H */

@@ -190,7 +190,7 @@ static void compare_tables(struct look *l)
     char **names;
     size_t count;
     size_t found = 1; /* METADATA, which has no record. */
-    if (quarry_table_list(l->quarry, &names, &count, &err)) {
+    if (quarry_table_list_all(l->quarry, &names, &count, &err)) {
         complain(l, "%s", err.text);
         return;
     }

@@ -2,6 +2,9 @@
  * data_calls.h): a session, a number for each change, and the floor below which
  * nothing is tried again.
  *
+ * A client and all its views have one, so that no two changes of a session have
+ * the same number.
+ *
  * Threads: one loop.
  *
  * Invariants

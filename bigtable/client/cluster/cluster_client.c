@@ -228,6 +228,7 @@ static void free_cluster(struct cluster *c)
         loop_free(c->loop);
     }
     rpc_security_free(c->own_security);
+    mem_free(c->changes);
     mem_free(c->counts);
     stamp_calls_free(c->stamps);
     mem_free(c->as);
@@ -248,6 +249,12 @@ void cluster_target_view(struct quarry *q, struct quarry *view, const char *as)
     c->closer = NULL;
     open_tables_init(&c->tables);
     view->cluster = c;
+}
+
+const char *cluster_target_principal(const struct quarry *q)
+{
+    const struct cluster *c = q->cluster;
+    return c->as ? c->as : rpc_security_principal(c->security);
 }
 
 static int close_view_on_loop(void *arg, struct err *err)
@@ -328,7 +335,7 @@ static int open_on_loop(void *arg, struct err *err)
     c->channels = channel_set_new(&channels);
     c->reads = shared_calls_new(c, &cluster_read_kind);
     c->writes = shared_calls_new(c, &cluster_write_kind);
-    change_ids_init(&c->changes, c->world);
+    change_ids_init(c->changes, c->world);
     c->locator = locator_new(c, o->opts->location_count);
     rc = lock_files_open(c->world, &files, &c->files, err);
     if (rc)
@@ -410,6 +417,7 @@ int cluster_target_open(struct quarry *q,
     if (opts->act_as)
         c->as = mem_strdup(opts->act_as);
     c->target = mem_strdup(target);
+    c->changes = mem_zalloc(1, sizeof(*c->changes));
     c->counts = mem_zalloc(1, sizeof(*c->counts));
     c->stamps = stamp_calls_new();
     open_tables_init(&c->tables);

@@ -71,9 +71,10 @@ struct cluster {
     struct locator *locator;
     struct shared_calls *reads;
     struct shared_calls *writes;
-    struct change_ids changes;
-    struct cluster_counts *counts; /* Owned by the client, */
-    struct stamp_calls *stamps;    /* and so are these. */
+    /* Owned by the client; its views have the same. */
+    struct change_ids *changes;
+    struct cluster_counts *counts;
+    struct stamp_calls *stamps;
 };
 
 /* A table as its record in the lock service says. Shared by all that have it

@@ -60,11 +60,11 @@ static int do_once(struct once *o, struct err *err)
 {
     struct retry retry = {.cluster = o->cluster, .is_change = true};
     int rc;
-    change_ids_open(&o->cluster->changes, &o->id, 1);
+    change_ids_open(o->cluster->changes, &o->id, 1);
     do
         rc = try_once(o, err);
     while (rc && retry_again(&retry, &rc, err));
-    change_ids_close(&o->cluster->changes, &o->id);
+    change_ids_close(o->cluster->changes, &o->id);
     return rc;
 }
 
@@ -94,7 +94,7 @@ static void put_check(const struct once *o,
     const struct check *c = o->ctx;
     uint64_t tablet = where->tablet;
     struct check_request r = {.tablet = tablet,
-                              .origin = change_ids_origin(&o->cluster->changes),
+                              .origin = change_ids_origin(o->cluster->changes),
                               .sequence = o->id.first,
                               .durability = c->durability,
                               .row = c->row,
@@ -207,7 +207,7 @@ static void put_modify(const struct once *o,
     struct modify_request r = m->request;
     (void)attachment;
     r.tablet = where->tablet;
-    r.origin = change_ids_origin(&o->cluster->changes);
+    r.origin = change_ids_origin(o->cluster->changes);
     r.sequence = o->id.first;
     modify_request_put(&r, body);
 }

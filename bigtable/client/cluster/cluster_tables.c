@@ -11,6 +11,7 @@
 #include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/lock_files.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/row/schema.h"
 
 /* --- records ------------------------------------------------------------- */
@@ -295,6 +296,31 @@ int cluster_table_check_family(struct quarry_table *t,
     struct family_check c = {t->remote, family};
     return cluster_do(t->quarry->cluster, "table family", 0, check_on_loop, &c,
                       err);
+}
+
+struct indexes_call {
+    struct cluster_table *table;
+    struct index_set *set;
+};
+
+static int indexes_on_loop(void *arg, struct err *err)
+{
+    struct indexes_call *c = arg;
+    int rc = cluster_table_refresh(c->table, err);
+    if (rc == 0)
+        c->set = index_set_ref(c->table->schema->indexes);
+    return rc;
+}
+
+int cluster_table_indexes(struct quarry_table *t,
+                          struct index_set **out,
+                          struct err *err)
+{
+    struct indexes_call c = {.table = t->remote};
+    int rc = cluster_do(t->quarry->cluster, "table indexes", 0, indexes_on_loop,
+                        &c, err);
+    *out = c.set;
+    return rc;
 }
 
 /* --- listing ------------------------------------------------------------- */

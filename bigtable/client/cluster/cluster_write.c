@@ -33,7 +33,7 @@ static void put_request(const struct cluster *c,
 {
     const struct apply_request r = {.durability = flavor,
                                     .count = count,
-                                    .origin = change_ids_origin(&c->changes)};
+                                    .origin = change_ids_origin(c->changes)};
     apply_request_put(&r, body);
 }
 
@@ -330,7 +330,7 @@ static void send_groups(struct writing *w)
 static void number_again(struct writing *w, struct change *c)
 {
     struct change_again *a = mem_zalloc(1, sizeof(*a));
-    change_ids_open(&w->cluster->changes, &a->block, 1);
+    change_ids_open(w->cluster->changes, &a->block, 1);
     c->sequence = a->block.first;
     a->next = w->again;
     w->again = a;
@@ -443,11 +443,11 @@ struct request {
 static void number_changes(struct writing *w, struct change_block **blocks)
 {
     if (!blocks)
-        change_ids_open(&w->cluster->changes, &w->block, w->count);
+        change_ids_open(w->cluster->changes, &w->block, w->count);
     for (size_t i = 0; i < w->count; i++) {
         if (blocks && !blocks[i]) {
             blocks[i] = mem_zalloc(1, sizeof(*blocks[i]));
-            change_ids_open(&w->cluster->changes, blocks[i], 1);
+            change_ids_open(w->cluster->changes, blocks[i], 1);
         }
         w->changes[i].sequence = blocks ? blocks[i]->first : w->block.first + i;
     }
@@ -462,7 +462,7 @@ static void end_blocks(struct cluster *c,
     for (size_t i = 0; i < count; i++) {
         if (!blocks[i] || apply_is_again(codes[i], count))
             continue;
-        change_ids_close(&c->changes, blocks[i]);
+        change_ids_close(c->changes, blocks[i]);
         mem_free(blocks[i]);
         blocks[i] = NULL;
     }
@@ -473,11 +473,11 @@ static void end_numbers(struct writing *w, bool has_blocks)
     while (w->again) {
         struct change_again *a = w->again;
         w->again = a->next;
-        change_ids_close(&w->cluster->changes, &a->block);
+        change_ids_close(w->cluster->changes, &a->block);
         mem_free(a);
     }
     if (!has_blocks)
-        change_ids_close(&w->cluster->changes, &w->block);
+        change_ids_close(w->cluster->changes, &w->block);
 }
 
 static int write_on_loop(void *arg, struct err *err)

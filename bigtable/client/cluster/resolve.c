@@ -7,41 +7,44 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/client/cluster/cluster_client.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 
-/* The first family that the schema has not; false: it has all. */
-static bool find_unknown(const struct schema *s,
-                         const struct quarry_mutation *m,
-                         struct slice *name)
+/* 0 if the schema has the families of all operations, which take them. */
+static int check_ops(const struct schema *s,
+                     const struct quarry_mutation *m,
+                     struct err *err)
 {
     struct cursor c = cursor_make(buf_slice(&m->ops));
-    struct slice known = SLICE_EMPTY;
+    const struct family *f = NULL;
     struct mutation_op op;
-    while (mutation_next(&c, &op)) {
-        if (op.kind == MUTATION_DELETE_ROW || slice_eq(op.family, known))
+    int rc = 0;
+    while (rc == 0 && mutation_next(&c, &op)) {
+        if (mutation_kind_is_of_row(op.kind))
             continue;
-        if (!schema_family(s, op.family)) {
-            *name = op.family;
-            return true;
-        }
-        known = op.family;
+        if (!f || !slice_eq_str(op.family, f->name))
+            f = schema_family(s, op.family);
+        rc = f ? aggregate_check_op(f, &op, err)
+               : schema_no_family(s, op.family, err);
     }
-    return false;
+    return rc;
 }
 
 int mutation_families_check(struct cluster_table *t,
                             const struct quarry_mutation *m,
                             struct err *err)
 {
-    struct slice name;
     int rc;
-    if (!find_unknown(t->schema, m, &name))
+    if (t->schema->indexes) {
+        rc = index_set_guard(t->schema->indexes, m, err);
+        if (rc)
+            return rc;
+    }
+    if (check_ops(t->schema, m, NULL) == 0)
         return 0;
     rc = cluster_table_refresh(t, err); /* Is it new? */
-    if (rc == 0 && find_unknown(t->schema, m, &name))
-        rc = schema_no_family(t->schema, name, err);
-    return rc;
+    return rc ? rc : check_ops(t->schema, m, err);
 }
 
 void row_change_mutation_put(uint64_t tablet,

@@ -41,6 +41,12 @@ void embedded_target_view(struct quarry *q, struct quarry *view, const char *as)
     (void)as;
 }
 
+const char *embedded_target_principal(const struct quarry *q)
+{
+    (void)q;
+    return "";
+}
+
 int embedded_flush(struct quarry *q, struct err *err)
 {
     return store_flush(q->store, err);

@@ -3,6 +3,7 @@
  * (copies of a table's files, moving a tablet) is refused.
  */
 #include "bigtable/client/embedded/embedded.h"
+#include "bigtable/row/index_set.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/split.h"
@@ -114,6 +115,19 @@ int embedded_table_check_family(struct quarry_table *t,
         rc = schema_no_family(v->schema, slice_str(family), err);
     table_part_view_unref(v);
     return rc;
+}
+
+int embedded_table_indexes(struct quarry_table *t,
+                           struct index_set **out,
+                           struct err *err)
+{
+    struct table_part_view *v = table_part_get_view(t->table);
+    *out = NULL;
+    if (!v)
+        return table_part_gone(t->table, err);
+    *out = index_set_ref(v->schema->indexes);
+    table_part_view_unref(v);
+    return 0;
 }
 
 /* --- maintaining --------------------------------------------------------- */

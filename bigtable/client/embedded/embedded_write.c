@@ -3,6 +3,7 @@
  * (write/write_queue.h).
  */
 #include "base/runtime/world.h"
+#include "bigtable/changes/change_apply.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/store/store.h"
 #include "bigtable/write/row_changes.h"
@@ -14,11 +15,11 @@ int embedded_apply_batch(struct quarry_table *t,
                          size_t *failed_index,
                          struct err *err)
 {
-    return write_apply(&t->quarry->store->env, t->table,
-                       (const struct quarry_mutation *const *)mutations, count,
-                       durability_of(opts),
-                       (int64_t)world_now_us(t->quarry->world), NULL,
-                       failed_index, err);
+    return change_apply_any(&t->quarry->store->env, t->table,
+                            (const struct quarry_mutation *const *)mutations,
+                            count, durability_of(opts),
+                            (int64_t)world_now_us(t->quarry->world),
+                            failed_index, err);
 }
 
 int embedded_apply(struct quarry_table *t,
@@ -26,9 +27,9 @@ int embedded_apply(struct quarry_table *t,
                    const struct quarry_write_options *opts,
                    struct err *err)
 {
-    return write_apply(
-        &t->quarry->store->env, t->table, &m, 1, durability_of(opts),
-        (int64_t)world_now_us(t->quarry->world), NULL, NULL, err);
+    return change_apply_any(&t->quarry->store->env, t->table, &m, 1,
+                            durability_of(opts),
+                            (int64_t)world_now_us(t->quarry->world), NULL, err);
 }
 
 /* The store stops at the first failure: continue after it. */

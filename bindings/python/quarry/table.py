@@ -49,7 +49,8 @@ def _read_options(start: Optional[Bytes] = None, end: Optional[Bytes] = None,
                   since: Optional[Time] = None, until: Optional[Time] = None,
                   limit: int = 0, keys_only: bool = False,
                   program: Optional[str] = None,
-                  program_fuel: int = 0) -> Dict[str, Any]:
+                  program_fuel: int = 0,
+                  as_of: Optional[Time] = None) -> Dict[str, Any]:
     """Options of reads as the extension module takes them."""
     from .store import prefix_end
     wanted = [(to_bytes(a), to_bytes(b)) for a, b in ranges or ()]
@@ -63,6 +64,8 @@ def _read_options(start: Optional[Bytes] = None, end: Optional[Bytes] = None,
         "filter": filter, "versions": versions, "keys_only": keys_only,
         "time_min_us": to_us(since) or 0, "time_max_us": to_us(until) or 0,
         "row_limit": limit, "program_fuel": program_fuel}
+    if as_of is not None:
+        out["as_of_us"] = to_us(as_of)
     if wanted:
         out["ranges"] = tuple(wanted)
     if keys is not None:
@@ -153,7 +156,7 @@ class Table:
 
     def row(self, key: Bytes, **options: Any) -> Optional[Row]:
         """One row, or None. Options: `filter`, `families`, `column_regex`,
-        `versions`, `since`, `until`."""
+        `versions`, `since`, `until`, `as_of`."""
         found = self._table.read_row(to_bytes(key), **_read_options(**options))
         return None if found is None else Row(*found)
 
@@ -169,7 +172,8 @@ class Table:
         `prefix`, `ranges`, `keys`; all without any. Parts of them: `filter`
         (quarry.filters), `families`, `column_regex`, `versions`, `since`,
         `until`, `keys_only`, `program` (a Sawzall program that runs beside the
-        data); `limit` rows at most."""
+        data); `limit` rows at most. `as_of`: as the table was at that time,
+        exactly if it keeps its changes since."""
         return Scan(self, _read_options(**options))
 
     def scan_arrow(self, columns: Optional[Columns] = None,

@@ -170,6 +170,8 @@ static bool take_option(struct py_read *r, const char *name, PyObject *o)
     }
     if (strcmp(name, "time_min_us") == 0)
         return take_number(o, INT64_MIN, INT64_MAX, &q->time_min_us);
+    if (strcmp(name, "as_of_us") == 0)
+        return take_number(o, INT64_MIN, INT64_MAX, &q->as_of_us);
     if (strcmp(name, "time_max_us") == 0)
         return take_number(o, INT64_MIN, INT64_MAX, &q->time_max_us);
     if (!take_number(o, 0, INT64_MAX, &n))

@@ -67,6 +67,16 @@ class ReadAndWrite(TableTest):
         self.t.delete("r", "a:x", since=at.replace(month=6))
         self.assertEqual(self.t.get("r", "a:x"), b"1")
 
+    def test_as_of_a_time(self):
+        """Of a table without changes: the cells up to the time."""
+        self.t.put(b"r", {"b:x": b"old"}, timestamp=1000)
+        self.t.put(b"r", {"b:x": b"new"}, timestamp=2000)
+        self.assertEqual(self.t.row(b"r", as_of=1500)["b:x"], b"old")
+        self.assertEqual([r["b:x"] for r in self.t.scan(as_of=2000)], [b"new"])
+        self.assertIsNone(self.t.row(b"r", as_of=999))
+        with self.assertRaises(quarry.Error):
+            self.t.row(b"r", as_of=-1)
+
     def test_delete_needs_a_range_that_has_times(self):
         with self.assertRaises(ValueError):
             self.t.delete("r", "a:x", since=5, until=5)

@@ -84,11 +84,12 @@ static int open_store(struct run_state *r)
 static void create_tables(struct run_state *r, const char *changes)
 {
     const struct quarry_options o = {.world = r->world, .background_tasks = 1};
-    const struct quarry_family_spec f[] = {{"a", ""}, {"b", "group=g"}};
+    const struct quarry_family_spec f[] = {
+        {"a", ""}, {"b", "group=g"}, {"n", "aggregate=sum"}};
     const struct quarry_group_spec g = {"g", ""};
     OK(quarry_open("file:/q", &o, &r->q, &err));
-    OK(quarry_table_create_with_changes(r->q, "t", f, 2, &g, 1, changes, &err));
-    OK(quarry_table_create(r->q, "copy", f, 2, &g, 1, &err));
+    OK(quarry_table_create_with_changes(r->q, "t", f, 3, &g, 1, changes, &err));
+    OK(quarry_table_create(r->q, "copy", f, 3, &g, 1, &err));
     OK(quarry_table_open(r->q, "t", &r->t, &err));
 }
 
@@ -116,16 +117,21 @@ static void text_of(const struct quarry_change *c, struct buf *out)
 
 static void draw_entry(struct run_state *r, struct quarry_change_entry *e)
 {
-    static const char *const families[] = {"a", "b"};
+    static const char *const families[] = {"a", "b", "n"};
     static const char *const qualifiers[] = {"", "p", "pq", "z"};
     uint64_t kind = rand_below(&r->rand, r->deletes ? 12 : 6);
     *e = (struct quarry_change_entry){
         .kind = QUARRY_CHANGE_SET,
-        .family = slice_str(families[rand_below(&r->rand, 2)]),
+        .family = slice_str(families[rand_below(&r->rand, 3)]),
         .qualifier = slice_str(qualifiers[rand_below(&r->rand, 4)])};
     if (kind < 6) {
         e->timestamp_us = (int64_t)rand_below(&r->rand, 5) * 1000;
         e->value = slice_str(qualifiers[rand_below(&r->rand, 4)]);
+        if (slice_eq_str(e->family, "n")) {
+            e->kind = rand_one_in(&r->rand, 2) ? QUARRY_CHANGE_ADD
+                                               : QUARRY_CHANGE_MERGE;
+            e->value = SLICE_LIT("\1number\2");
+        }
     } else if (kind < 10) {
         e->kind = QUARRY_CHANGE_DELETE_CELLS;
         if (kind < 9) {
@@ -150,6 +156,14 @@ static void add_entry(struct quarry_mutation *m,
     switch (e->kind) {
     case QUARRY_CHANGE_SET:
         quarry_mutation_set(m, family, e->qualifier, e->timestamp_us, e->value);
+        break;
+    case QUARRY_CHANGE_ADD:
+        quarry_mutation_add_bytes(m, family, e->qualifier, e->timestamp_us,
+                                  e->value);
+        break;
+    case QUARRY_CHANGE_MERGE:
+        quarry_mutation_merge(m, family, e->qualifier, e->timestamp_us,
+                              e->value);
         break;
     case QUARRY_CHANGE_DELETE_CELLS:
         quarry_mutation_delete_cells(m, family, e->qualifier, e->timestamp_us,

@@ -266,7 +266,69 @@ START_TEST(test_views_share)
 
 END_TEST
 
+static bool has_row(const char *key)
+{
+    struct quarry_row *row = NULL;
+    bool found;
+    OK(quarry_read_row(table, slice_str(key), NULL, &row, &err));
+    found = row != NULL;
+    quarry_row_free(row);
+    return found;
+}
+
+static void write_row(struct quarry_table *t, const char *key)
+{
+    struct quarry_mutation *m = set(key);
+    OK(quarry_apply(t, m, NULL, &err));
+    quarry_mutation_free(m);
+}
+
+/* Changes of a view, and of its client and other views, are told apart: the
+ * server takes none of them for another that was made before. */
+START_TEST(test_changes_are_not_anothers)
+{
+    struct user bob;
+    begin();
+    user_open(&bob, "bob");
+    for (int i = 0; i < 60; i++) {
+        struct quarry_table *const tables[] = {alice.table, table, bob.table};
+        write_row(tables[i % 3], calls[i].row);
+        ck_assert_msg(has_row(calls[i].row), "row %d was not written", i);
+    }
+    user_close(&bob);
+    end();
+}
+
+END_TEST
+
+/* A view may be made while changes of its client are under way, and neither
+ * takes the numbers of the other for its own. */
+START_TEST(test_views_among_changes)
+{
+    struct user bob;
+    begin();
+    for (int i = 0; i < CALLS; i++) {
+        struct quarry_mutation *m = set(calls[i].row);
+        quarry_apply_async(i % 2 ? table : alice.table, m, NULL, on_written,
+                           &calls[i]);
+        quarry_mutation_free(m);
+        if (i % 50 == 0) {
+            user_open(&bob, "bob");
+            write_row(bob.table, "bob's");
+            user_close(&bob);
+        }
+    }
+    quarry_drain(quarry);
+    for (int i = 0; i < CALLS; i++)
+        ck_assert_msg(calls[i].code == 0 && has_row(calls[i].row), "row %d", i);
+    end();
+}
+
+END_TEST
+
 TEST_MAIN("principals",
+          test_changes_are_not_anothers,
+          test_views_among_changes,
           test_every_way,
           test_crowds_are_kept_apart,
           test_closing,

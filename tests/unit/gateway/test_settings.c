@@ -581,7 +581,7 @@ static void run_families(void *arg)
     ck_assert_int_eq(modify(3, "n", BYTES(STRING_TYPE), "name"),
                      GRPC_INVALID_ARGUMENT);
     ck_assert_int_eq(modify(2, "x", BYTES("\x1a\x02\x32\x00"), NULL),
-                     GRPC_UNIMPLEMENTED); /* An aggregate. */
+                     GRPC_INVALID_ARGUMENT); /* An aggregate of nothing. */
     ck_assert_int_eq(modify(2, "x", BYTES("\x1a\x03\xf2\x07\x00"), NULL),
                      GRPC_INVALID_ARGUMENT); /* Of no known type. */
     ck_assert_int_eq(modify(2, "x", BYTES("\x22\x01x"), NULL),

@@ -46,7 +46,8 @@ static int import_file(ingest_fn import,
                        const struct ingest_options *o,
                        struct err *err)
 {
-    const struct ingest_job job = {q, table, &path, 1, o};
+    const struct ingest_job job = {
+        .q = q, .table = table, .paths = &path, .path_count = 1, .opts = o};
     ingest_report_free(&report);
     return import(&job, &report, err);
 }

@@ -379,7 +379,8 @@ END_TEST
 static int
 try_import(struct store *s, const char *table, const char *path, struct err *e)
 {
-    const struct ingest_job job = {s->q, table, &path, 1, NULL};
+    const struct ingest_job job = {
+        .q = s->q, .table = table, .paths = &path, .path_count = 1};
     return ingest_warc(&job, &s->report, e);
 }
 

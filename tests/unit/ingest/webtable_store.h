@@ -64,7 +64,11 @@ UNUSED_HERE static void import_paths(struct store *s,
                                      size_t count,
                                      const struct ingest_options *opts)
 {
-    const struct ingest_job job = {s->q, "web", paths, count, opts};
+    const struct ingest_job job = {.q = s->q,
+                                   .table = "web",
+                                   .paths = paths,
+                                   .path_count = count,
+                                   .opts = opts};
     struct err err = ERR_INIT;
     ingest_report_free(&s->report);
     ck_assert_msg(ingest_warc(&job, &s->report, &err) == 0, "%s", err.text);

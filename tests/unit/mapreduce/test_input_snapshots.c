@@ -23,7 +23,7 @@ static void check_names(const char *want)
     size_t count;
     char all[200] = "";
     ck_assert_int_eq(quarry_open(target, NULL, &q, NULL), 0);
-    ck_assert_int_eq(quarry_table_list(q, &names, &count, NULL), 0);
+    ck_assert_int_eq(quarry_table_list_all(q, &names, &count, NULL), 0);
     for (size_t i = 0; i < count; i++) {
         strcat(all, names[i]);
         strcat(all, " ");

@@ -99,8 +99,8 @@ static struct array_source arrays[FAMILIES];
 static void add_entry(int row, int family, int column, int time)
 {
     struct array_source *s = &arrays[family];
-    char row_room[8];
-    char column_room[8];
+    char row_room[16];
+    char column_room[16];
     const struct cell_key k = {
         .row = name_of(row_room, sizeof(row_room), 'r', row),
         .qualifier = name_of(column_room, sizeof(column_room), 'c', column),
@@ -173,8 +173,8 @@ static void columns_in_order(int order[COLUMNS])
         int k = i;
         order[i] = i;
         for (; k > 0; k--) {
-            char a[8];
-            char b[8];
+            char a[16];
+            char b[16];
             if (slice_cmp(name_of(a, sizeof(a), 'c', order[k - 1]),
                           name_of(b, sizeof(b), 'c', order[k])) <= 0)
                 break;
@@ -192,7 +192,7 @@ static void expect_cell(const struct quarry_cell *got,
                         const struct cell *want)
 {
     static const char *const names[] = {"f", "g"};
-    char room[8];
+    char room[16];
     ck_assert(slice_eq_str(got->family, names[family]));
     ck_assert(
         slice_eq(got->qualifier, name_of(room, sizeof(room), 'c', column)));
@@ -235,7 +235,7 @@ static size_t expect_row(const struct quarry_row *got,
 static int row_index(struct slice key)
 {
     for (int i = 0; i < ROWS; i++) {
-        char room[8];
+        char room[16];
         if (slice_eq(key, name_of(room, sizeof(room), 'r', i)))
             return i;
     }

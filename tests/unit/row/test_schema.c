@@ -210,7 +210,7 @@ START_TEST(test_messages)
                                       "nope; there are: default");
     expect_family_error("colour=red",
                         "column family f: unknown family option colour: the "
-                        "options are versions, ttl, gc, group");
+                        "options are versions, ttl, gc, group, aggregate");
     expect_family_error("versions", "column family f: option \"versions\" is "
                                     "not of the form key=value");
     expect_family_error("gc=versions=1 ||",

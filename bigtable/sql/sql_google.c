@@ -1,0 +1,60 @@
+/* The catalog of a store for the translator (bigtable/googlesql). */
+#include "bigtable/sql/sql_google.h"
+
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "bigtable/googlesql/gsql_literal.h"
+#include "bigtable/googlesql/gsql_translate.h"
+#include "bigtable/quarry.h"
+
+static int find_table(void *ctx,
+                      struct slice name,
+                      struct arena *arena,
+                      struct gsql_relation *out,
+                      struct err *err)
+{
+    struct quarry_table_info *info;
+    const char *text = arena_printf(arena, "%.*s", SLICE_ARG(name));
+    struct slice *families;
+    int rc = quarry_table_describe(ctx, text, &info, err);
+    if (rc)
+        return rc;
+    families = arena_alloc(arena, (info->family_count + 1) * sizeof(*families));
+    for (size_t i = 0; i < info->family_count; i++)
+        families[i] = slice_str(arena_strdup(arena, info->families[i].name));
+    *out = (struct gsql_relation){.table = slice_str(text),
+                                  .families = families,
+                                  .family_count = info->family_count};
+    quarry_table_info_free(info);
+    return 0;
+}
+
+static void put_named(const struct gsql_result *r, struct buf *out)
+{
+    for (size_t i = 0; i < r->column_count; i++) {
+        const struct slice name = r->columns[i].name;
+        buf_printf(out, "%s c%zu AS ", i ? "," : "SELECT", i);
+        if (name.len)
+            gsql_put_field_name(out, name, i);
+        else
+            buf_printf(out, "f%zu_", i);
+    }
+    buf_printf(out, " FROM (%.*s)", SLICE_ARG(r->sql));
+}
+
+int sql_google_translate(struct quarry *q,
+                         struct slice text,
+                         struct buf *out,
+                         struct err *err)
+{
+    const struct gsql_options options = {.find = find_table, .ctx = q};
+    struct gsql_result result;
+    struct arena arena;
+    int rc;
+    arena_init(&arena);
+    rc = gsql_translate(text, &options, &arena, &result, err);
+    if (rc == 0)
+        put_named(&result, out);
+    arena_close(&arena);
+    return rc;
+}

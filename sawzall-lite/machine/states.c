@@ -1,0 +1,67 @@
+/* States of single keys; see sawzall.h. */
+#include "sawzall-lite/machine/run.h"
+
+struct key_states {
+    const struct saw_state_sink *sink;
+    uint32_t table;
+};
+
+static int
+hand_state(void *ctx, struct slice key, struct slice state, struct err *err)
+{
+    const struct key_states *k = ctx;
+    return k->sink->state(k->sink->ctx, k->table, key, state, err);
+}
+
+int saw_run_states(struct saw_run *r,
+                   const struct saw_state_sink *sink,
+                   struct err *err)
+{
+    struct key_states k = {.sink = sink};
+    int rc = 0;
+
+    for (; k.table < r->program->pool.table_count && rc == 0; k.table++) {
+        if (r->tables[k.table].table)
+            rc =
+                saw_table_states(r->tables[k.table].table, hand_state, &k, err);
+    }
+    return rc;
+}
+
+int saw_run_merge_state(struct saw_run *r,
+                        uint32_t table,
+                        struct slice key,
+                        struct slice state,
+                        struct err *err)
+{
+    struct saw_table *t = NULL;
+
+    if (table < r->program->pool.table_count)
+        t = saw_run_table(r, table);
+    if (!t)
+        return err_set(err, ERR_CORRUPT, "state of a key: no table %u", table);
+    return saw_table_merge_key(t, key, state, err);
+}
+
+bool saw_run_keeps_order(const struct saw_run *r, uint32_t table)
+{
+    return table < r->program->pool.table_count &&
+           r->tables[table].traits->keeps_order;
+}
+
+bool saw_run_estimates(const struct saw_run *r, struct slice name)
+{
+    for (uint32_t i = 0; i < r->program->pool.table_count; i++)
+        if (slice_eq_str(name, r->tables[i].name))
+            return r->tables[i].traits->estimates;
+    return false;
+}
+
+bool saw_run_negate_state(const struct saw_run *r,
+                          uint32_t table,
+                          struct slice state,
+                          struct buf *out)
+{
+    return table < r->program->pool.table_count &&
+           saw_traits_negate(r->tables[table].traits, state, out);
+}
