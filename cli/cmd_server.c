@@ -280,9 +280,10 @@ static int serve_loop(struct server *s, const sigset_t *set, struct err *err)
         return rc;
     s->err = err;
     loop_start(s->loop);
-    loop_call(s->loop, "open", open_host, s);
+    /* Before the port answers; the data directory is this process's. */
+    s->rc = write_pid_file(s, err);
     if (s->rc == 0)
-        s->rc = write_pid_file(s, err);
+        loop_call(s->loop, "open", open_host, s);
     if (s->rc == 0)
         serve_until_stopped(s, set);
     s->is_left = !close_host(s);
