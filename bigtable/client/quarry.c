@@ -93,9 +93,11 @@ int quarry_as(struct quarry *q,
     if (!rpc_name_is_valid(slice_str(principal)))
         return err_set(err, ERR_INVALID, "'%s' is no principal", principal);
     view = mem_zalloc(1, sizeof(*view));
-    *view = *q;
-    view->owns_world = false;
-    view->indexes = NULL;
+    view->ops = q->ops;
+    view->world = q->world;
+    view->store = q->store;
+    view->oracle = q->oracle;
+    view->async = q->async;
     view->is_view = true;
     view->ops->target_view(q, view, principal);
     *out = view;

@@ -238,15 +238,30 @@ static void free_cluster(struct cluster *c)
 
 /* --- views --------------------------------------------------------------- */
 
+/* Takes what is set for good when a client is opened, and nothing that calls
+ * change meanwhile: those run on the loop, and this runs on any thread. */
 void cluster_target_view(struct quarry *q, struct quarry *view, const char *as)
 {
+    const struct cluster *from = q->cluster;
     struct cluster *c = mem_zalloc(1, sizeof(*c));
-    *c = *q->cluster;
     c->quarry = view;
     c->as = mem_strdup(as);
-    c->main = q->cluster->main ? q->cluster->main : q->cluster;
-    c->held = 0;
-    c->closer = NULL;
+    c->main = from->main ? from->main : q->cluster;
+    c->world = from->world;
+    c->loop = from->loop;
+    c->target = from->target;
+    c->security = from->security;
+    c->timeout_us = from->timeout_us;
+    c->channels = from->channels;
+    c->files = from->files;
+    c->root = from->root;
+    c->master = from->master;
+    c->locator = from->locator;
+    c->reads = from->reads;
+    c->writes = from->writes;
+    c->changes = from->changes;
+    c->counts = from->counts;
+    c->stamps = from->stamps;
     open_tables_init(&c->tables);
     view->cluster = c;
 }
