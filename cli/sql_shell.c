@@ -40,6 +40,8 @@ struct sql_shell {
     bool interactive;
     bool timing;
     bool google;        /* Statements are in GoogleSQL. */
+    bool no_bail;       /* A script continues after one that fails. */
+    size_t fail_count;  /* Of the script at hand. */
     const char *output; /* Of parquet; borrowed; NULL: standard output. */
     bool wrote_output;  /* One result fits a file. */
     bool leave;
@@ -216,6 +218,18 @@ run_statement(struct sql_shell *s, struct slice text, struct err *err)
     return rc;
 }
 
+/* A statement failed. Does the script continue? Then its error is said now. */
+static bool continues(struct sql_shell *s, struct err *err)
+{
+    if (!s->no_bail || s->interactive || interrupted())
+        return false;
+    fflush(stdout);
+    cli_report(err);
+    *err = ERR_INIT;
+    s->fail_count++;
+    return true;
+}
+
 /* Run the statements of @text; *@used is where the first without an end begins.
  * @all: what has no semicolon at its end is one, too. */
 static int run_text(struct sql_shell *s,
@@ -234,6 +248,8 @@ static int run_text(struct sql_shell *s,
             break;
         if (len > 0)
             rc = run_statement(s, slice_trim(slice_sub(rest, 0, len)), err);
+        if (rc && continues(s, err))
+            rc = 0;
         *used += end;
     }
     return rc;
@@ -309,6 +325,13 @@ static int set_format(struct sql_shell *s, const char *word, struct err *err)
     return rc;
 }
 
+static int set_bail(struct sql_shell *s, const char *word, struct err *err)
+{
+    (void)err;
+    s->no_bail = strcmp(word, "off") == 0;
+    return 0;
+}
+
 /* A directory that was opened to be read stays as it was. */
 static int refresh(struct sql_shell *s, const char *word, struct err *err)
 {
@@ -340,6 +363,7 @@ static const struct {
     {".schema", run_schema, "NAME: the columns of a table or view"},
     {".format", set_format, "aligned, csv, json, jsonl or parquet"},
     {".timer", set_timing, "on or off: how long statements take"},
+    {".bail", set_bail, "on (default) or off: does an error end a script"},
     {".refresh", refresh, "see what others have written to a directory"},
     {".help", show_help, "this list"},
     {".exit", leave, "end; so does Ctrl-D"},
@@ -498,10 +522,10 @@ static void run_terminal(struct sql_shell *s)
 static int run_script(struct sql_shell *s, struct slice text, struct err *err)
 {
     size_t used;
+    int rc;
     while (text.len > 0) {
         const struct slice line =
             slice_sub(text, 0, slice_find_byte(text, '\n'));
-        int rc;
         if (line.len == 0 || line.data[0] != '.')
             break;
         rc = run_word(s, slice_trim(line), err);
@@ -509,7 +533,11 @@ static int run_script(struct sql_shell *s, struct slice text, struct err *err)
             return rc;
         text = slice_sub(text, line.len + 1, text.len);
     }
-    return run_text(s, text, true, &used, err);
+    s->fail_count = 0;
+    rc = run_text(s, text, true, &used, err);
+    if (rc == 0 && s->fail_count)
+        rc = err_set(err, ERR_INVALID, "%zu statements failed", s->fail_count);
+    return rc;
 }
 
 static int run_file(struct sql_shell *s, const char *path, struct err *err)

@@ -44,12 +44,7 @@ class GoogleSqlTest(SqlTest):
         for (query, rows), got in zip(wanted.items(), results):
             with self.subTest(query=query):
                 self.assertEqual(got, rows)
-        for query, why in refused.items():
-            with self.subTest(query=query):
-                done = self.run_quarry("sql", "--dialect", "google", "-c",
-                                       query)
-                self.assertEqual(done.returncode, 1)
-                self.assertIn(why, done.stderr.decode())
+        self.refused(*refused.items(), options=["--dialect", "google"])
 
     def test_the_table_of_the_docs_is_true(self):
         docs = os.path.join(os.path.dirname(__file__), "..", "..", "docs",

@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import random
+import subprocess
 
 import harness
 import sql_constructs
@@ -22,6 +23,9 @@ def library():
 
 
 LIBRARY = library()
+BUILT_WITH = None
+# The row between two results of one process.
+MARK = "SELECT '--' AS mark"
 
 
 def say_skipped(test, why):
@@ -40,11 +44,21 @@ class SqlTest(CliTest):
         # DuckDB keeps what it made for the process.
         self.env["LSAN_OPTIONS"] += ":detect_leaks=0"
         self.env["ASAN_OPTIONS"] = "detect_leaks=0"
-        done = self.run_quarry("sql", "-c", "SELECT 1")
-        if b"built without DuckDB" in done.stderr:
+        if not self.has_duckdb():
             print("SKIPPED: %s: quarry was built without DuckDB" % self.id(),
                   flush=True)
             self.skipTest("built without DuckDB")
+
+    @staticmethod
+    def has_duckdb():
+        """Was quarry built with DuckDB? Asked once."""
+        global BUILT_WITH
+        if BUILT_WITH is None:
+            done = subprocess.run([harness.QUARRY, "sql", "--format", "none"],
+                                  stdin=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, check=False)
+            BUILT_WITH = b"built without DuckDB" not in done.stderr
+        return BUILT_WITH
 
     def put(self, table, rows):
         """@rows: key -> {"family:qualifier": text or bytes}."""
@@ -75,15 +89,45 @@ class SqlTest(CliTest):
         text = self.sql(*statements, options=["--format", "jsonl"])
         return [list(json.loads(line).values()) for line in text.splitlines()]
 
-    def refused(self, statement, why):
-        done = self.run_quarry("sql", "-c", statement)
+    def all_rows(self, *statements):
+        """The rows of each statement; all run in one process."""
+        out = []
+        for line in self.ok("sql", "--format", "jsonl", stdin="".join(
+                "%s;\n%s;\n" % (MARK, q) for q in statements)).splitlines():
+            row = json.loads(line)
+            if list(row.items()) == [("mark", "--")]:
+                out.append([])
+            else:
+                out[-1].append(list(row.values()))
+        self.assertEqual(len(out), len(statements))
+        return out
+
+    def refused(self, *pairs, options=()):
+        """Each statement fails, and says why; all run in one process."""
+        done = self.run_quarry("sql", *options, stdin=".bail off\n" + "".join(
+            "%s;\n" % statement for statement, _ in pairs))
         self.assertEqual(done.returncode, 1)
-        self.assertIn(why, done.stderr.decode())
+        said = ("\n" + done.stderr.decode()).split("\nquarry: ")[1:]
+        self.assertEqual(len(said), len(pairs) + 1, said)
+        for (statement, why), message in zip(pairs, said):
+            self.assertIn(why, message, statement)
+        self.assertIn("%d statements failed" % len(pairs), said[-1])
+
+    def all_pushed(self, *statements):
+        """Of each, the lines of EXPLAIN about the scans of Quarry."""
+        out = []
+        for line in self.ok("sql", stdin="".join(
+                "%s;\nEXPLAIN %s;\n" % (MARK, q)
+                for q in statements)).splitlines():
+            if line == "mark":
+                out.append([])
+            elif line.startswith("quarry"):
+                out[-1].append(line)
+        self.assertEqual(len(out), len(statements))
+        return out
 
     def pushed(self, statement):
-        """The lines of EXPLAIN about the scans of Quarry."""
-        lines = self.sql("EXPLAIN " + statement).splitlines()
-        return [line for line in lines if line.startswith("quarry")]
+        return self.all_pushed(statement)[0]
 
 
 def quoted(word):
@@ -131,13 +175,13 @@ class Relations(SqlTest):
             self.rows("SELECT lang, n + 1 FROM quarry('web', columns := %s) "
                       "WHERE key IN ('com.b', 'org.e') ORDER BY key" % columns),
             [["de", 8], [None, 13]])
-        message = self.run_quarry(
-            "sql", "-c", "SELECT l FROM quarry('web', columns := "
-            "{'l': 'contents:lang::BIGINT'})").stderr.decode()
-        self.assertIn("row com.a, column l: not a decimal number", message)
-        self.refused("FROM quarry('web', columns := {'l': 'nosuch:lang'})",
-                     "no column family nosuch")
-        self.refused("FROM quarry('web', columns := 'l')", "not a struct")
+        self.refused(
+            ("SELECT l FROM quarry('web', columns := "
+             "{'l': 'contents:lang::BIGINT'})",
+             "row com.a, column l: not a decimal number"),
+            ("FROM quarry('web', columns := {'l': 'nosuch:lang'})",
+             "no column family nosuch"),
+            ("FROM quarry('web', columns := 'l')", "not a struct"))
 
     def test_counters(self):
         """INT64 reads what increments write."""
@@ -182,7 +226,7 @@ class Pushing(SqlTest):
     def test_keys(self):
         """Conditions on the key become ranges and keys of the scan."""
         self.web()
-        for condition, what in [
+        wanted = [
                 ("key = 'com.b'", "1 key 'com.b'"),
                 ("'com.b' = key", "1 key 'com.b'"),
                 ("key IN ('com.b', 'x')", "2 keys"),
@@ -192,50 +236,55 @@ class Pushing(SqlTest):
                 ("starts_with(key, 'org')", "keys ['org', 'orh')"),
                 ("key > 'x' AND key < 'b'", "no rows"),
                 ("key = 'com.b' OR key = 'x'", "all rows"),
-                ("lower(key) = 'com.b'", "all rows")]:
-            [line] = self.pushed("SELECT key FROM web WHERE " + condition)
+                ("lower(key) = 'com.b'", "all rows")]
+        lines = self.all_pushed(*["SELECT key FROM web WHERE " + condition
+                                  for condition, _ in wanted])
+        for (condition, what), [line] in zip(wanted, lines):
             self.assertIn(what, line, condition)
 
     def test_joins(self):
         """Each table of a join gets its own bounds; none, where a name may be
         of another."""
         self.web()
-        a, b = self.pushed("FROM web a JOIN web b USING (key) "
-                           "WHERE a.key >= 'com.b' AND b.key <= 'com.c'")
+        (a, b), (_, c) = self.all_pushed(
+            "FROM web a JOIN web b USING (key) "
+            "WHERE a.key >= 'com.b' AND b.key <= 'com.c'",
+            "FROM web a ASOF JOIN web b ON a.key >= b.key "
+            "WHERE b.key = 'com.a'")
         self.assertIn("['com.b', )", a)
         self.assertIn("['', 'com.c\\x00')", b)
-        self.assertIn("all rows", self.pushed(
-            "FROM web a ASOF JOIN web b ON a.key >= b.key "
-            "WHERE b.key = 'com.a'")[1])
+        self.assertIn("all rows", c)
 
     def test_limit(self):
         """A plain LIMIT ends the scan, in the order of the keys."""
         self.web()
-        self.assertIn("at most 3 rows",
-                      self.pushed("FROM web LIMIT 2 OFFSET 1")[0])
+        [plain], [other] = self.all_pushed("FROM web LIMIT 2 OFFSET 1",
+                                           "SELECT max(key) FROM web LIMIT 1")
+        self.assertIn("at most 3 rows", plain)
+        self.assertNotIn("at most", other)
         self.assertEqual(self.rows("SELECT key FROM web LIMIT 2 OFFSET 1"),
                          [["com.b"], ["com.c"]])
-        self.assertNotIn("at most", self.pushed(
-            "SELECT max(key) FROM web LIMIT 1")[0])
 
     def test_families(self):
         """Only families that are read, where rows without them cannot meet a
         condition; all of them else."""
         self.web()
-        self.assertIn("only rows", self.pushed(
-            "SELECT key FROM web WHERE contents['lang'] = 'de'")[0])
-        for condition in ("coalesce(contents['lang'], 'de') = 'de'",
-                          "contents['lang'] IS NULL", "contents IS NOT NULL",
-                          "contents['lang'] IS DISTINCT FROM 'de'"):
-            self.assertNotIn("only rows", self.pushed(
-                "SELECT key FROM web WHERE " + condition)[0], condition)
+        conditions = ["contents['lang'] = 'de'",
+                      "coalesce(contents['lang'], 'de') = 'de'",
+                      "contents['lang'] IS NULL", "contents IS NOT NULL",
+                      "contents['lang'] IS DISTINCT FROM 'de'"]
+        lines = self.all_pushed(*["SELECT key FROM web WHERE " + condition
+                                  for condition in conditions])
+        self.assertIn("only rows", lines[0][0])
+        for condition, [line] in zip(conditions[1:], lines[1:]):
+            self.assertNotIn("only rows", line, condition)
         self.assertEqual(self.rows("SELECT count(*) FROM web WHERE "
                                    "contents['lang'] IS NULL"), [[2]])
 
     def test_parameters(self):
         """Bounds given by hand, in quarry() itself."""
         self.web()
-        for parameters, keys in [
+        wanted = [
                 ("key_prefix := 'org.'", ["org.d", "org.e"]),
                 ("key_from := 'com.c', key_to := 'org.e'", ["com.c", "org.d"]),
                 ("key_last := 'com.a'", ["com.a"]),
@@ -245,11 +294,12 @@ class Pushing(SqlTest):
                 ("column_regex := 'stats:n'", ["com.b", "org.e"]),
                 ("time_to := TIMESTAMP '2001-01-01'", []),
                 ("program := 'r: Row = input; if (string(r.key) > \"org.d\") "
-                 "emit keep <- r;'", ["org.e"])]:
-            self.assertEqual(
-                [key for [key] in self.rows(
-                    "SELECT key FROM quarry('web', %s) ORDER BY key" %
-                    parameters)], keys, parameters)
+                 "emit keep <- r;'", ["org.e"])]
+        results = self.all_rows(*[
+            "SELECT key FROM quarry('web', %s) ORDER BY key" % parameters
+            for parameters, _ in wanted])
+        for (parameters, keys), rows in zip(wanted, results):
+            self.assertEqual([key for [key] in rows], keys, parameters)
 
 
 class Files(SqlTest):
@@ -303,9 +353,11 @@ class Files(SqlTest):
                  ("{'a': 1, 'b': [2]}", "{'a': 1, 'b': [2]}"),
                  ("MAP {'a': 1}", "{a=1}"), ("union_value(n := 5)", "5"),
                  ("array_value(1, 2)", "[1, 2]"), ("NULL", "NULL")]
-        for sql, shown in types:
-            out = self.sql("SELECT %s AS v" % sql).splitlines()[2].strip()
-            self.assertEqual(out, shown, sql)
+        lines = self.ok("sql", stdin="".join(
+            "SELECT %s AS v;\n" % sql for sql, _ in types)).splitlines()
+        self.assertEqual(len(lines), 3 * len(types))
+        for (sql, shown), out in zip(types, lines[2::3]):
+            self.assertEqual(out.strip(), shown, sql)
 
 
 class Writing(SqlTest):
@@ -333,13 +385,12 @@ class Writing(SqlTest):
                  "WHERE key LIKE 'org.%'")
         self.assertEqual(self.rows("SELECT key, stats FROM copy"),
                          [["org.d", {}], ["org.e", {"n": "12"}]])
-        for bad, why in [("SELECT 1 AS x", "no family x"),
-                         ("SELECT 'a' AS \"stats:n\"", "no column is named key"),
-                         ("SELECT NULL AS key, 'a' AS \"stats:n\"", "NULL"),
-                         ("SELECT 'k' AS key, 'a' AS stats", "MAP"),
-                         ("(key) VALUES ('a', 'b')", "1 columns are named")]:
-            self.assertIn(why, self.run_quarry(
-                "sql", "-c", "INSERT INTO web " + bad).stderr.decode())
+        self.refused(*[("INSERT INTO web " + bad, why) for bad, why in [
+            ("SELECT 1 AS x", "no family x"),
+            ("SELECT 'a' AS \"stats:n\"", "no column is named key"),
+            ("SELECT NULL AS key, 'a' AS \"stats:n\"", "NULL"),
+            ("SELECT 'k' AS key, 'a' AS stats", "MAP"),
+            ("(key) VALUES ('a', 'b')", "1 columns are named")]])
 
     def test_many(self):
         """More rows than a batch has."""
@@ -376,9 +427,8 @@ class Writing(SqlTest):
         self.sql("CREATE OR REPLACE VIEW english AS SELECT 1 AS one")
         self.assertEqual(self.rows("FROM english"), [[1]])
         self.sql("DROP VIEW english", "DROP VIEW IF EXISTS english")
-        self.refused("FROM english", "does not exist")
-        self.assertIn("there is a table web", self.run_quarry(
-            "sql", "-c", "CREATE VIEW web AS SELECT 1").stderr.decode())
+        self.refused(("FROM english", "does not exist"),
+                     ("CREATE VIEW web AS SELECT 1", "there is a table web"))
         self.ok("table", "drop", "web")
         self.assertIn("view pages is left out",
                       self.run_quarry("sql", "-c", "SELECT 1").stderr.decode())
@@ -439,11 +489,10 @@ class Constructs(SqlTest):
         """Each construct is in the state that docs/sql.md says."""
         self.web()
         self.write("names.csv", "lang,name\nen,English\n")
-        for name, statement, _ in sql_constructs.CONSTRUCTS:
-            fails = statement.startswith("!")
-            done = self.run_quarry("sql", "-c", statement.lstrip("!"))
-            self.assertEqual(done.returncode, int(fails), "%s: %s" % (
-                name, done.stderr.decode()))
+        self.sql(*[statement for _, statement, _ in
+                   sql_constructs.CONSTRUCTS if statement[0] != "!"])
+        self.refused(*[(statement[1:], "") for _, statement, _ in
+                       sql_constructs.CONSTRUCTS if statement[0] == "!"])
         with open(os.path.join(harness.ROOT, "docs", "sql.md")) as f:
             self.assertIn(sql_constructs.table(), f.read(),
                           "python3 tests/cli/sql_constructs.py prints it")
@@ -590,17 +639,7 @@ class RandomQueries(SqlTest):
         self.sql("CREATE VIEW v AS SELECT * FROM quarry('t', columns := "
                  "{'lang': 's:lang', 'n': 's:n::BIGINT'})")
         queries = [self.query(rand, keys, rows) for _ in range(100)]
-        script = "".join("SELECT '--%d' AS mark;\n%s;\n" % (i, q[0])
-                         for i, q in enumerate(queries))
-        got = []
-        for line in self.ok("sql", "--format", "jsonl",
-                            stdin=script).splitlines():
-            row = json.loads(line)
-            if "mark" in row:
-                got.append([])
-            else:
-                got[-1].append(list(row.values()))
-        self.assertEqual(len(got), 100)
+        got = self.all_rows(*[q[0] for q in queries])
         for (sql, expected), result in zip(queries, got):
             self.assertEqual(result, expected, sql)
 
