@@ -13,7 +13,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/client.h"
-#include "bigtable/index/index.h"
+#include "bigtable/index/index_change.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
 
@@ -21,15 +21,6 @@
  * less than this. Of a unique index no values are claimed that a row will most
  * likely not have: there, clocks are taken to agree. */
 #define CLOCKS_DIFFER_US INT64_C(3600000000)
-/* Tries of a change whose row others write all the time. */
-#define TRY_US_MAX  ((uint64_t)60000000)
-#define BACK_OFF_US ((uint64_t)200)
-
-enum {
-    BRANCH_FALSE,
-    BRANCH_TRUE,
-    BRANCHES
-};
 
 /* An entry that a try has written, or that the row may have had. */
 struct seen_entry {
@@ -40,20 +31,7 @@ struct seen_entry {
     bool wanted[BRANCHES]; /* Of the row after that branch, surely. */
 };
 
-/* The change that a caller asks for. */
-struct index_change {
-    struct quarry_table *table;
-    struct slice row;
-    bool checks;                        /* Both branches; else the first. */
-    const struct quarry_filter *filter; /* If `checks`; NULL: a row's being. */
-    const struct quarry_mutation *branches[BRANCHES]; /* NULL: nothing. */
-    bool all; /* All entries are written, whatever changes. */
-    const struct index_expected *expected; /* Beside the mark. */
-    size_t expected_count;
-    enum quarry_durability durability;
-};
-
-/* A try of it. */
+/* A try of a change. */
 struct index_try {
     const struct index_change *change;
     struct index_set *set; /* Reference. */
@@ -472,12 +450,10 @@ static int try_once(struct index_try *t, int *made, struct err *err)
     return rc;
 }
 
-/* *@made: the branch. ERR_ABORTED: a row that @c expects to be so is not (with
- * `expected`); read it again. */
-static int make_change(struct index_change *c, int *made, struct err *err)
+int index_change_make(struct index_change *c, int *made, struct err *err)
 {
     struct world *w = c->table->quarry->world;
-    uint64_t end_ns = world_mono_ns(w) + TRY_US_MAX * 1000;
+    uint64_t end_ns = world_mono_ns(w) + INDEX_TRY_US_MAX * 1000;
     struct index_try t = {.change = c};
     unsigned tries = 0;
     int rc;
@@ -498,7 +474,8 @@ static int make_change(struct index_change *c, int *made, struct err *err)
                          "the row is changed by others all the time");
             break;
         }
-        world_sleep_us(w, world_random(w) % (BACK_OFF_US << MIN_OF(tries, 8U)));
+        world_sleep_us(w, world_random(w) %
+                              (INDEX_BACK_OFF_US << MIN_OF(tries, 8U)));
         tries++;
     }
     if (rc == 0)
@@ -509,8 +486,8 @@ static int make_change(struct index_change *c, int *made, struct err *err)
 
 /* --- what quarry.c calls ------------------------------------------------- */
 
-static enum quarry_durability
-durability_asked(const struct quarry_write_options *opts)
+enum quarry_durability
+index_durability_asked(const struct quarry_write_options *opts)
 {
     return opts ? opts->durability : QUARRY_SYNCED;
 }
@@ -541,12 +518,12 @@ int index_apply(struct quarry_table *t,
     struct index_change c = {.table = t,
                              .row = buf_slice(&m->row),
                              .branches = {m, NULL},
-                             .durability = durability_asked(opts)};
+                             .durability = index_durability_asked(opts)};
     int made;
     int rc = mutation_check(m, err);
     if (rc == 0)
         rc = refuse_mark(m, err);
-    return rc ? rc : make_change(&c, &made, err);
+    return rc ? rc : index_change_make(&c, &made, err);
 }
 
 int index_touch(struct quarry_table *t, struct slice row, struct err *err)
@@ -554,7 +531,7 @@ int index_touch(struct quarry_table *t, struct slice row, struct err *err)
     struct index_change c = {
         .table = t, .row = row, .all = true, .durability = QUARRY_LOGGED};
     int made;
-    return make_change(&c, &made, err);
+    return index_change_make(&c, &made, err);
 }
 
 int index_apply_batch(struct quarry_table *t,
@@ -626,221 +603,15 @@ int index_check_and_mutate(struct quarry_table *t,
                              .checks = true,
                              .filter = predicate,
                              .branches = {if_false, if_true},
-                             .durability = durability_asked(opts)};
+                             .durability = index_durability_asked(opts)};
     int made;
     int rc = if_true ? refuse_mark(if_true, err) : 0;
     if (rc == 0 && if_false)
         rc = refuse_mark(if_false, err);
     if (rc == 0)
-        rc = make_change(&c, &made, err);
+        rc = index_change_make(&c, &made, err);
     if (rc == 0 && matched)
         *matched = made == BRANCH_TRUE;
-    return rc;
-}
-
-/* --- read, modify, write ------------------------------------------------- */
-
-/* A column that rules change. */
-struct modified {
-    struct index_column column;
-    bool present; /* Before. */
-    int64_t us;
-    struct slice was;
-    struct buf value;
-};
-
-struct modification {
-    struct quarry_table *table;
-    struct slice row;
-    const struct quarry_rmw_rule *rules;
-    size_t rule_count;
-    struct modified *columns; /* In the order of their first rules. */
-    size_t count;
-};
-
-static struct modified *modified_of(struct modification *m,
-                                    const struct quarry_rmw_rule *r)
-{
-    const struct index_column c = {r->family, r->qualifier};
-    for (size_t i = 0; i < m->count; i++)
-        if (index_column_eq(&m->columns[i].column, &c))
-            return &m->columns[i];
-    m->columns[m->count] = (struct modified){.column = c};
-    return &m->columns[m->count++];
-}
-
-static int increment_by(struct modified *m, int64_t by, struct err *err)
-{
-    char bytes[8];
-    uint64_t n = 0;
-    if (m->value.len == 8)
-        n = get_be64(m->value.data);
-    else if (m->value.len != 0)
-        return err_set(err, ERR_INVALID,
-                       "column %s:%.*s holds %zu bytes: only 8-byte numbers "
-                       "are incremented",
-                       m->column.family, SLICE_ARG(m->column.qualifier),
-                       m->value.len);
-    put_be64(bytes, n + (uint64_t)by);
-    buf_clear(&m->value);
-    buf_append(&m->value, bytes, sizeof(bytes));
-    return 0;
-}
-
-static void modification_start(struct modification *m,
-                               const struct quarry_row *found)
-{
-    for (size_t i = 0; i < m->count; i++) {
-        struct modified *c = &m->columns[i];
-        const struct quarry_cell *cell = index_cell(found, &c->column);
-        c->present = cell != NULL;
-        c->us = cell ? cell->timestamp_us : 0;
-        c->was = cell ? cell->value : SLICE_EMPTY;
-        buf_clear(&c->value);
-        buf_append_slice(&c->value, c->was);
-    }
-}
-
-static int modification_compute(struct modification *m, struct err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < m->rule_count && rc == 0; i++) {
-        const struct quarry_rmw_rule *r = &m->rules[i];
-        struct modified *c = modified_of(m, r);
-        if (r->kind == QUARRY_RMW_APPEND)
-            buf_append_slice(&c->value, r->append);
-        else
-            rc = increment_by(c, r->increment, err);
-    }
-    return rc;
-}
-
-/* New cells have the present time in whole milliseconds, or that of the cell
- * they replace when that is later. */
-static struct quarry_row *modification_result(struct modification *m,
-                                              struct quarry_mutation *out)
-{
-    int64_t now_us = (int64_t)world_now_us(m->table->quarry->world);
-    size_t bytes = sizeof(struct quarry_row) + m->row.len;
-    struct quarry_cell *cells;
-    struct quarry_row *row;
-    char *p;
-    for (size_t i = 0; i < m->count; i++)
-        bytes += sizeof(*cells) + strlen(m->columns[i].column.family) +
-                 m->columns[i].column.qualifier.len + m->columns[i].value.len;
-    row = mem_alloc(bytes);
-    cells = (void *)(row + 1);
-    p = memcpy(cells + m->count, m->row.data, m->row.len);
-    *row = (struct quarry_row){slice_make(p, m->row.len), cells, m->count};
-    p += m->row.len;
-    now_us -= now_us % 1000;
-    for (size_t i = 0; i < m->count; i++) {
-        const struct modified *c = &m->columns[i];
-        struct slice parts[3] = {slice_str(c->column.family),
-                                 c->column.qualifier, buf_slice(&c->value)};
-        int64_t us = c->present ? MAX_OF(now_us, c->us) : now_us;
-        for (size_t k = 0; k < 3; k++) {
-            if (parts[k].len)
-                memcpy(p, parts[k].data, parts[k].len);
-            parts[k].data = p;
-            p += parts[k].len;
-        }
-        cells[i] = (struct quarry_cell){.family = parts[0],
-                                        .qualifier = parts[1],
-                                        .timestamp_us = us,
-                                        .value = parts[2]};
-        quarry_mutation_set(out, c->column.family, c->column.qualifier, us,
-                            buf_slice(&c->value));
-    }
-    return row;
-}
-
-static int modify_once(struct modification *m,
-                       enum quarry_durability durability,
-                       struct quarry_row **out,
-                       struct err *err)
-{
-    struct index_set *set;
-    struct index_row found;
-    struct index_expected *expected = NULL;
-    struct quarry_mutation *change = NULL;
-    struct quarry_row *result = NULL;
-    struct index_column *columns = mem_alloc(m->count * sizeof(*columns));
-    int made;
-    int rc = m->table->ops->table_indexes(m->table, &set, err);
-    for (size_t i = 0; i < m->count; i++)
-        columns[i] = m->columns[i].column;
-    if (rc == 0 && !set)
-        rc = ERR_ABORTED;
-    if (rc == 0)
-        rc = index_row_read(m->table, set, columns, m->count, m->row, false,
-                            &found, err);
-    mem_free(columns);
-    if (rc) {
-        index_set_unref(set);
-        return rc;
-    }
-    modification_start(m, found.owner);
-    rc = modification_compute(m, err);
-    if (rc == 0) {
-        struct index_change c = {.table = m->table,
-                                 .row = m->row,
-                                 .expected_count = m->count,
-                                 .durability = durability};
-        change = quarry_mutation_new(m->row);
-        result = modification_result(m, change);
-        expected = mem_zalloc(m->count, sizeof(*expected));
-        for (size_t i = 0; i < m->count; i++)
-            expected[i] = (struct index_expected){
-                .family = m->columns[i].column.family,
-                .qualifier = m->columns[i].column.qualifier,
-                .present = m->columns[i].present,
-                .timed = true,
-                .value = m->columns[i].was,
-                .us = m->columns[i].us};
-        c.expected = expected;
-        c.branches[BRANCH_FALSE] = change;
-        rc = mutation_check(change, err);
-        if (rc == 0)
-            rc = make_change(&c, &made, err);
-    }
-    if (rc == 0 && out) {
-        *out = result;
-        result = NULL;
-    }
-    quarry_row_free(result);
-    quarry_mutation_free(change);
-    mem_free(expected);
-    index_row_close(&found);
-    index_set_unref(set);
-    return rc;
-}
-
-int index_read_modify_write(struct quarry_table *t,
-                            struct slice row,
-                            const struct quarry_rmw_rule *rules,
-                            size_t rule_count,
-                            const struct quarry_write_options *opts,
-                            struct quarry_row **out,
-                            struct err *err)
-{
-    struct world *w = t->quarry->world;
-    uint64_t end_ns = world_mono_ns(w) + TRY_US_MAX * 1000;
-    struct modification m = {
-        .table = t, .row = row, .rules = rules, .rule_count = rule_count};
-    int rc;
-    PRE(rule_count > 0);
-    m.columns = mem_zalloc(rule_count, sizeof(*m.columns));
-    for (size_t i = 0; i < rule_count; i++)
-        (void)modified_of(&m, &rules[i]);
-    do {
-        rc = modify_once(&m, durability_asked(opts), out, err);
-        if (rc == ERR_ABORTED)
-            world_sleep_us(w, world_random(w) % (BACK_OFF_US * 4));
-    } while (rc == ERR_ABORTED && world_mono_ns(w) < end_ns);
-    for (size_t i = 0; i < m.count; i++)
-        buf_close(&m.columns[i].value);
-    mem_free(m.columns);
     return rc;
 }
 

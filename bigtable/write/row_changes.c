@@ -5,14 +5,13 @@
  */
 #include "bigtable/write/row_changes.h"
 
-#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/read/read_options.h"
 #include "bigtable/row/cells.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/row_copy.h"
-#include "bigtable/row/row_request.h"
+#include "bigtable/row/row_modification.h"
 #include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet/tablet_env.h"
@@ -107,95 +106,21 @@ int row_check_and_mutate(struct tablet_env *env,
 
 /* --- read, modify, write ------------------------------------------------- */
 
-#define COUNTER_BYTES 8
-
 struct modify {
-    const struct quarry_rmw_rule *rules;
-    size_t rule_count;
-    int64_t now_us;
+    struct row_modification made;
     struct quarry_mutation mutation;
-    struct buf cells; /* struct quarry_cell: the new ones, by column. */
     const struct row_change_id *id; /* NULL: none. */
     struct buf answer;
-    struct buf *values; /* Of `cells`, by index; owned. */
-    size_t cell_count;
 };
-
-static struct quarry_cell *cell_at(const struct modify *m, size_t i)
-{
-    PRE(i < m->cells.len / sizeof(struct quarry_cell));
-    return (struct quarry_cell *)(void *)m->cells.data + i;
-}
-
-/* The newest cell of the rule's column in the row as read; NULL: none. */
-static const struct quarry_cell *find_old(const struct quarry_row *row,
-                                          const struct quarry_rmw_rule *rule)
-{
-    for (size_t i = 0; row && i < row->cell_count; i++)
-        if (slice_eq_str(row->cells[i].family, rule->family) &&
-            slice_eq(row->cells[i].qualifier, rule->qualifier))
-            return &row->cells[i];
-    return NULL;
-}
-
-/* The cell that the rules so far make of the rule's column: begun from the old
- * one. Its time is now, unless the old one is of the future. */
-static size_t find_new(struct modify *m,
-                       const struct quarry_row *row,
-                       const struct quarry_rmw_rule *rule)
-{
-    const struct quarry_cell *old = find_old(row, rule);
-    struct quarry_cell cell = {.family = slice_str(rule->family),
-                               .qualifier = rule->qualifier,
-                               .timestamp_us = m->now_us};
-    for (size_t i = 0; i < m->cell_count; i++)
-        if (slice_eq(cell_at(m, i)->family, cell.family) &&
-            slice_eq(cell_at(m, i)->qualifier, cell.qualifier))
-            return i;
-    if (old && old->timestamp_us > cell.timestamp_us)
-        cell.timestamp_us = old->timestamp_us;
-    INVARIANT(m->cell_count < m->rule_count);
-    buf_append(&m->cells, &cell, sizeof(cell));
-    if (old)
-        buf_append_slice(&m->values[m->cell_count], old->value);
-    return m->cell_count++;
-}
-
-static int row_changes_increment(struct buf *value,
-                                 const struct quarry_rmw_rule *rule,
-                                 struct err *err)
-{
-    uint64_t n = 0;
-    if (value->len != 0 && value->len != COUNTER_BYTES)
-        return err_set(err, ERR_INVALID,
-                       "increment of %s:%.*s: its cell has %zu byte%s, and a "
-                       "counter has 8",
-                       rule->family, SLICE_ARG(rule->qualifier), value->len,
-                       value->len == 1 ? "" : "s");
-    if (value->len)
-        n = get_be64(value->data);
-    buf_clear(value);
-    buf_put_be64(value, n + (uint64_t)rule->increment);
-    POST(value->len == COUNTER_BYTES);
-    return 0;
-}
-
-static void row_changes_forget(struct modify *m)
-{
-    for (size_t i = 0; i < m->rule_count; i++)
-        buf_clear(&m->values[i]);
-    buf_clear(&m->cells);
-    m->cell_count = 0;
-}
 
 /* Say whose change it is, and what is answered. */
 static void row_changes_identify(struct modify *m)
 {
-    const struct quarry_row row = {buf_slice(&m->mutation.row), cell_at(m, 0),
-                                   m->cell_count};
+    struct quarry_row row;
     if (!m->id || m->id->session == 0)
         return;
     PRE(m->id->encode);
+    row = row_modification_row(&m->made, buf_slice(&m->mutation.row));
     buf_clear(&m->answer);
     m->id->encode(&row, &m->answer);
     m->mutation.session = m->id->session;
@@ -212,29 +137,13 @@ static int row_changes_modify(void *ctx,
                               struct err *err)
 {
     struct modify *m = ctx;
-    PRE(m->rule_count > 0);
-    row_changes_forget(m);
-    m->now_us = now_us / TABLE_COARSE_US * TABLE_COARSE_US;
-    for (size_t i = 0; i < m->rule_count; i++) {
-        const struct quarry_rmw_rule *rule = &m->rules[i];
-        size_t k = find_new(m, row, rule);
-        if (rule->kind == QUARRY_RMW_APPEND) {
-            buf_append_slice(&m->values[k], rule->append);
-        } else {
-            int rc = row_changes_increment(&m->values[k], rule, err);
-            if (rc)
-                return rc;
-        }
-    }
+    int rc = row_modification_run(
+        &m->made, row, now_us / TABLE_COARSE_US * TABLE_COARSE_US, err);
+    if (rc)
+        return rc;
     buf_clear(&m->mutation.ops);
     m->mutation.count = 0;
-    for (size_t i = 0; i < m->cell_count; i++) {
-        struct quarry_cell *c = cell_at(m, i);
-        c->value = buf_slice(&m->values[i]);
-        c->label = SLICE_EMPTY;
-        mutation_set(&m->mutation, c->family, c->qualifier, c->timestamp_us,
-                     c->value);
-    }
+    row_modification_put(&m->made, &m->mutation);
     row_changes_identify(m);
     *out = &m->mutation;
     return 0;
@@ -251,24 +160,22 @@ int row_read_modify_write(struct tablet_env *env,
                           struct err *err)
 {
     const struct quarry_read_options read = {.versions = 1};
-    struct modify m = {.rules = rules, .rule_count = rule_count, .id = id};
+    struct modify m = {.id = id};
     int rc;
     if (rule_count == 0)
         return err_set(err, ERR_INVALID, "read, modify, write: no rules");
-    m.values = mem_zalloc(rule_count, sizeof(*m.values));
+    row_modification_init(&m.made, rules, rule_count);
     mutation_init(&m.mutation, row);
     rc = m.mutation.error ? err_copy(err, m.mutation.error) : 0;
     if (rc == 0)
         rc = update_row(env, t, row, &read, 0, row_changes_modify, &m,
                         durability, err);
-    if (rc == 0 && out)
-        *out =
-            row_copy(&(struct quarry_row){row, cell_at(&m, 0), m.cell_count});
+    if (rc == 0 && out) {
+        struct quarry_row made = row_modification_row(&m.made, row);
+        *out = row_copy(&made);
+    }
     mutation_close(&m.mutation);
-    for (size_t i = 0; i < rule_count; i++)
-        buf_close(&m.values[i]);
-    mem_free(m.values);
-    buf_close(&m.cells);
+    row_modification_close(&m.made);
     buf_close(&m.answer);
     return rc;
 }
