@@ -27,7 +27,7 @@ endif()
 foreach(header
         base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
         bigtable/client/bulk_load.h bigtable/quarry.h
-        bigtable/quarry_access.h bigtable/quarry_index.h bigtable/quarry_observer.h bigtable/quarry_txn.h
+        bigtable/quarry_access.h bigtable/quarry_changes.h bigtable/quarry_index.h bigtable/quarry_observer.h bigtable/quarry_txn.h
         bigtable/quarry_replication.h
         bigtable/row/alteration.h bigtable/row/cells.h bigtable/row/change.h
         bigtable/row/explain_counts.h
@@ -41,7 +41,7 @@ endforeach()
 foreach(door quarry.h:bigtable/quarry.h
              bulk_load.h:bigtable/client/bulk_load.h
              quarry_access.h:bigtable/quarry_access.h
-             quarry_index.h:bigtable/quarry_index.h
+             quarry_changes.h:bigtable/quarry_changes.h
              quarry_index.h:bigtable/quarry_index.h
              quarry_observer.h:bigtable/quarry_observer.h
              quarry_txn.h:bigtable/quarry_txn.h

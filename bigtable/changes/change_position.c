@@ -61,6 +61,64 @@ void change_partition_cut(struct change_partition *p,
     position_settle(rest);
 }
 
+void change_position_copy(const struct change_position *from,
+                          struct change_position *to)
+{
+    to->low = from->low;
+    to->high = from->high;
+    buf_clear(&to->row);
+    buf_append_slice(&to->row, buf_slice(&from->row));
+    to->row_sequence = from->row_sequence;
+}
+
+/* Do the numbers rise along the whole batch? */
+static bool is_in_order(const struct quarry_change *list, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (list[i].sequence <= list[i - 1].sequence)
+            return false;
+    return true;
+}
+
+/* Everything before the next change was told: that is the place. A batch by
+ * rows stays within its window. A window that was read in one batch, and whose
+ * numbers rise, may as well be left in the order of numbers: what it has was
+ * told up to each of them. */
+bool change_position_behind(const struct change_position *from,
+                            const struct change_position *to,
+                            const struct quarry_change *list,
+                            size_t count,
+                            size_t i,
+                            struct change_position *out)
+{
+    uint64_t before;
+    PRE(i < count);
+    if (i + 1 == count) {
+        change_position_copy(to, out);
+        return true;
+    }
+    before = list[i + 1].sequence - 1;
+    buf_clear(&out->row);
+    out->row_sequence = 0;
+    if (from->high && list[0].sequence <= from->high) {
+        out->low = from->low;
+        out->high = from->high;
+    } else if (to->high) {
+        out->low = to->low;
+        out->high = to->high;
+    } else if (is_in_order(list, count)) {
+        out->low = before;
+        out->high = 0;
+        return before >= MAX_OF(from->low, from->high);
+    } else {
+        out->low = MAX_OF(from->low, from->high);
+        out->high = to->low;
+    }
+    buf_append_slice(&out->row, list[i + 1].row);
+    out->row_sequence = before;
+    return out->low <= before && before < out->high;
+}
+
 void change_position_put(struct buf *out, const struct change_position *p)
 {
     buf_put_varint(out, p->low);
@@ -88,6 +146,14 @@ void change_token_put(struct buf *out,
         buf_put_lslice(out, buf_slice(&list[i].end));
         change_position_put(out, &list[i].at);
     }
+}
+
+struct slice change_token_partitions(struct slice token)
+{
+    struct cursor c = cursor_make(token);
+    if (cursor_varint(&c) != TOKEN_VERSION || c.bad)
+        return SLICE_EMPTY;
+    return slice_make(c.p, cursor_left(&c));
 }
 
 static void read_partition(struct cursor *c, struct change_partition *p)

@@ -23,6 +23,7 @@
 #include "base/core/coding.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "bigtable/row/change.h"
 
 /* A partition of a token takes at most the names of three rows; a table of
  * 100,000 tablets is the largest. */
@@ -51,12 +52,28 @@ void change_partition_copy(const struct change_partition *from,
 void change_partition_cut(struct change_partition *p,
                           struct slice row,
                           struct change_partition *rest);
+/* @to keeps its memory. */
+void change_position_copy(const struct change_position *from,
+                          struct change_position *to);
+/* The place behind change @i of the batch @list that was read from @from on to
+ * @to, into @out, which is initialized. False: these are not the places of such
+ * a batch, which is of one window or of memtables alone (change_read.h).
+ * PRE: i < count. */
+MUST_CHECK bool change_position_behind(const struct change_position *from,
+                                       const struct change_position *to,
+                                       const struct quarry_change *list,
+                                       size_t count,
+                                       size_t i,
+                                       struct change_position *out);
 void change_position_put(struct buf *out, const struct change_position *p);
 /* Into @p, all zero. Sets c->bad. */
 void change_position_get(struct cursor *c, struct change_position *p);
 void change_token_put(struct buf *out,
                       const struct change_partition *list,
                       size_t count);
+/* The bytes of the partitions of @token alone; empty: there are none. Those of
+ * several tokens make one, behind the first's version. Borrowed. */
+struct slice change_token_partitions(struct slice token);
 /* *@list is owned, and so are those in it. ERR_INVALID: no token. */
 MUST_CHECK int change_token_get(struct slice token,
                                 struct change_partition **list,

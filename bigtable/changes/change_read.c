@@ -148,7 +148,7 @@ static int read_from(struct change_sources *s,
                      "the place is ahead of the table's changes: it is of "
                      "another table, or of another state of it");
     more = at->low < limit;
-    while (rc == 0 && more && !change_batch_is_full(&e))
+    while (rc == 0 && more && out->batch.len == 0)
         rc = read_some(s, limit, &e, at, &more, err);
     out->caught_up = rc == 0 && !more;
     change_emitter_close(&e);

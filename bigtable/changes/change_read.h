@@ -5,8 +5,10 @@
  * numbers that end where a flush ended, each row by row: the change files, the
  * tables that flushes wrote and the memtables are merged by row, and the
  * entries of a row are put back in their order. So changes of one row come in
- * order, whole commits, each once. Memory is bounded by what a batch may hold
- * and by the largest commit.
+ * order, whole commits, each once. A batch is of one window, or of memtables
+ * alone, so that there is a place behind each of its changes
+ * (change_position_behind). Memory is bounded by what a batch may hold and by
+ * the largest commit.
  *
  * Nothing is handed out that a crash may take back: the log is synced first.
  *

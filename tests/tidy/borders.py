@@ -133,8 +133,8 @@ ALLOWED = {
         "base/", "chubby-lite/chubby.h", "gfs-lite/fs.h", "gfs-lite/gfs.h",
         "sawzall-lite/sawzall.h", "bigtable/row/", "bigtable/sstable/",
         "bigtable/lsm/", "bigtable/wire/", "bigtable/quarry.h",
-        "bigtable/quarry_access.h", "bigtable/index/index_write.h",
-        "bigtable/client/"],
+        "bigtable/quarry_access.h", "bigtable/quarry_changes.h",
+        "bigtable/index/index_write.h", "bigtable/client/"],
     "bigtable/tablet_server": ENGINE + [
         "base/", "chubby-lite/chubby.h", "gfs-lite/fs.h", "gfs-lite/gfs.h",
         "sawzall-lite/sawzall.h", "bigtable/row/", "bigtable/sstable/",
@@ -145,6 +145,7 @@ ALLOWED = {
                         "bigtable/quarry.h", "bigtable/master/"],
     "bigtable/gateway": ["base/", "bigtable/quarry.h",
                          "bigtable/quarry_access.h",
+                         "bigtable/quarry_changes.h",
                          "bigtable/row/filter.h", "bigtable/row/gc_rule.h",
                          "bigtable/row/mutation.h",
                          "bigtable/gateway/"],

@@ -49,7 +49,8 @@ take_record(struct cluster_table *t, struct slice bytes, struct err *err)
         return rc;
     schema_free(t->schema);
     t->schema = schema;
-    t->id = r.id;
+    if (t->id == 0) /* Other threads read it afterwards. */
+        t->id = r.id;
     t->generation = r.generation;
     return 0;
 }
@@ -201,6 +202,12 @@ int cluster_table_new(struct cluster *c,
 const char *cluster_table_name(const struct quarry_table *t)
 {
     return t->remote->name;
+}
+
+uint64_t cluster_table_number(const struct quarry_table *t)
+{
+    POST(t->remote->id); /* Opening it has read it. */
+    return t->remote->id;
 }
 
 struct opening {

@@ -103,6 +103,11 @@ const char *embedded_table_name(const struct quarry_table *t)
     return t->table->name;
 }
 
+uint64_t embedded_table_number(const struct quarry_table *t)
+{
+    return t->table->id;
+}
+
 int embedded_table_check_family(struct quarry_table *t,
                                 const char *family,
                                 struct err *err)
