@@ -12,6 +12,7 @@
 #include "bigtable/gateway/admin_view.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/backup_name.h"
+#include "bigtable/gateway/change_config.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
@@ -332,13 +333,20 @@ check_table(struct removal *r, struct slice id, const char *store_name)
 {
     struct resource_name name = r->name;
     bool is_protected;
+    bool is_streamed = false;
     int rc;
-    (void)store_name;
     name.id = id;
     rc = table_is_protected(r->gateway, &name, &is_protected, r->err);
-    if (rc || !is_protected)
+    if (rc == 0)
+        rc = change_config_is_on(r->gateway, store_name, &is_streamed, r->err);
+    if (rc || (!is_protected && !is_streamed))
         return rc;
     r->is_refused = true;
+    if (is_streamed)
+        return err_set(r->err, ERR_DENIED,
+                       "instance %.*s: its table %.*s keeps its changes for "
+                       "change streams (clear its change_stream_config first)",
+                       SLICE_ARG(r->name.instance), SLICE_ARG(id));
     return err_set(r->err, ERR_DENIED,
                    "instance %.*s: its table %.*s is protected from deletion",
                    SLICE_ARG(r->name.instance), SLICE_ARG(id));

@@ -8,6 +8,7 @@
 #include "base/core/pb.h"
 #include "bigtable/gateway/admin_view.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/change_config.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
@@ -24,7 +25,9 @@ static const struct message_rule table_rules[] = {
     [PB_Table_column_families] = {.rule = FIELD_REFUSED},
     [PB_Table_granularity] = {.rule = FIELD_OUTPUT},
     [PB_Table_restore_info] = {.rule = FIELD_OUTPUT},
-    [PB_Table_change_stream_config] = {.rule = FIELD_REFUSED},
+    /* Kept by the store: taken out before the rest is put. */
+    [PB_Table_change_stream_config] = {.rule = FIELD_KEPT,
+                                       .type = &change_config_type},
     [PB_Table_deletion_protection] = {.rule = FIELD_KEPT},
     [PB_Table_stats] = {.rule = FIELD_OUTPUT},
     [PB_Table_automated_backup_policy] = {.rule = FIELD_REFUSED},
@@ -132,10 +135,14 @@ static int read_extras(struct slice table,
                        struct err *err)
 {
     struct buf rest = BUF_INIT;
+    struct buf settled = BUF_INIT;
     struct slice schema = pb_find(table, PB_Table_row_key_schema);
     int rc;
     pb_copy_fields(&rest, table, PB_Table_column_families, false);
-    rc = message_settle(&table_type, buf_slice(&rest), out, err);
+    rc = message_settle(&table_type, buf_slice(&rest), &settled, err);
+    pb_copy_fields(out, buf_slice(&settled), PB_Table_change_stream_config,
+                   false);
+    buf_close(&settled);
     buf_close(&rest);
     if (rc == 0 && pb_find_integer(table, PB_Table_granularity) >
                        PB_Table_TimestampGranularity_MILLIS)
@@ -156,15 +163,20 @@ static int make_table(struct gateway *g,
     struct slice table = pb_find(request, PB_CreateTableRequest_table);
     struct table_families families;
     struct buf extras = BUF_INIT;
+    struct buf changes = BUF_INIT;
     int rc = table_families_parse(table, &families, err);
     if (rc == 0)
         rc = check_splits(request, err);
     if (rc == 0)
         rc = read_extras(table, &families, &extras, err);
     if (rc == 0)
-        rc = quarry_table_create(g->quarry, store_name, families.specs,
-                                 families.count, NULL, 0, err);
+        rc = change_config_get(table, "off", &changes, err);
+    if (rc == 0)
+        rc = quarry_table_create_with_changes(g->quarry, store_name,
+                                              families.specs, families.count,
+                                              NULL, 0, buf_cstr(&changes), err);
     table_families_close(&families);
+    buf_close(&changes);
     if (rc)
         goto out;
     rc = admin_table_split(g, store_name, request, err);
@@ -313,21 +325,29 @@ static int check_row_key_schema(struct gateway *g,
     return rc;
 }
 
+/* @changes is the store's setting now. */
 static int update_extras(struct gateway *g,
                          const struct resource_name *name,
                          const char *store_name,
+                         const char *changes,
                          struct slice request,
                          struct err *err)
 {
     struct buf old = BUF_INIT;
+    struct buf all = BUF_INIT; /* With what the store keeps. */
+    struct buf merged_all = BUF_INIT;
     struct buf merged = BUF_INIT;
     bool found;
     int rc = table_extras_get(g, name, &old, &found, err);
+    buf_append_slice(&all, buf_slice(&old));
+    change_config_put(&all, changes);
     if (rc == 0)
-        rc = message_merge(&table_type, buf_slice(&old),
+        rc = message_merge(&table_type, buf_slice(&all),
                            pb_find(request, PB_UpdateTableRequest_table),
                            pb_find(request, PB_UpdateTableRequest_update_mask),
-                           &merged, err);
+                           &merged_all, err);
+    pb_copy_fields(&merged, buf_slice(&merged_all),
+                   PB_Table_change_stream_config, false);
     if (rc == 0)
         rc = check_row_key_schema(
             g, store_name, pb_find(buf_slice(&old), PB_Table_row_key_schema),
@@ -335,10 +355,18 @@ static int update_extras(struct gateway *g,
             pb_find_integer(request, PB_UpdateTableRequest_ignore_warnings) !=
                 0,
             err);
-    if (rc == 0)
+    if (rc == 0 &&
+        !slice_eq(
+            pb_find(buf_slice(&all), PB_Table_change_stream_config),
+            pb_find(buf_slice(&merged_all), PB_Table_change_stream_config)))
+        rc = change_config_apply(g, store_name, changes, buf_slice(&merged_all),
+                                 err);
+    if (rc == 0 && !slice_eq(buf_slice(&old), buf_slice(&merged)))
         rc = table_extras_replace(g, name, buf_slice(&old), found,
                                   buf_slice(&merged), err);
     buf_close(&merged);
+    buf_close(&merged_all);
+    buf_close(&all);
     buf_close(&old);
     return rc;
 }
@@ -350,16 +378,16 @@ int admin_update_table(void *ctx, struct grpc_call *call, struct err *err)
     struct slice table = pb_find(request, PB_UpdateTableRequest_table);
     struct resource_name name;
     char store_name[STORE_NAME_BYTES];
+    struct quarry_table_info *info;
     struct buf message = BUF_INIT;
     int rc =
         parse_table(g, pb_find(table, PB_Table_name), &name, store_name, err);
+    if (rc == 0)
+        rc = service_describe(g, store_name, &info, err);
     if (rc)
         return rc;
-    rc = table_message_put(g, &name, store_name, PB_Table_View_NAME_ONLY,
-                           &message, err);
-    if (rc == 0)
-        rc = update_extras(g, &name, store_name, request, err);
-    buf_clear(&message);
+    rc = update_extras(g, &name, store_name, info->changes, request, err);
+    quarry_table_info_free(info);
     if (rc == 0)
         rc = table_message_put(g, &name, store_name, PB_Table_View_SCHEMA_VIEW,
                                &message, err);
@@ -380,6 +408,8 @@ int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
     int rc = parse_table(g, text, &name, store_name, err);
     if (rc == 0)
         rc = table_check_unprotected(g, call, &name, "delete the table", err);
+    if (rc == 0)
+        rc = change_config_check_off(g, call, store_name, err);
     if (rc)
         return rc;
     rc = quarry_table_drop(g->quarry, store_name, err);

@@ -9,6 +9,8 @@
 #include "bigtable/gateway/workers.h"
 
 #define US_PER_S INT64_C(1000000)
+/* The bound of the message Duration: 10,000 years. */
+#define SECONDS_MAX UINT64_C(315576000000)
 
 int service_store_name(struct gateway *g,
                        struct slice name,
@@ -85,6 +87,23 @@ void service_put_time(struct buf *out, unsigned number, int64_t us)
     pb_put_integer(out, PB_Timestamp_seconds, us / US_PER_S);
     pb_put_integer(out, PB_Timestamp_nanos, us % US_PER_S * 1000);
     pb_close(out, opened);
+}
+
+int service_time_us(struct slice message,
+                    const char *field,
+                    int64_t *us,
+                    struct err *err)
+{
+    /* Negative ones are above, too. */
+    uint64_t s = pb_find_integer(message, PB_Timestamp_seconds);
+    uint64_t ns = pb_find_integer(message, PB_Timestamp_nanos);
+    STATIC_ASSERT((int)PB_Timestamp_seconds == (int)PB_Duration_seconds &&
+                      (int)PB_Timestamp_nanos == (int)PB_Duration_nanos,
+                  "one function reads both");
+    if (!pb_is_message(message) || s > SECONDS_MAX || ns >= 1000000000)
+        return err_set(err, ERR_INVALID, "%s: not a time", field);
+    *us = (int64_t)s * US_PER_S + (int64_t)ns / 1000;
+    return 0;
 }
 
 int64_t service_now_us(struct gateway *g)

@@ -31,6 +31,7 @@ struct gateway {
     struct api_auth *auth;         /* NULL: callers are not authenticated. */
     struct principal_views *views; /* One for each caller. */
     struct fiber *reloading;       /* Reloads the tokens; NULL: none. */
+    unsigned *change_streams;      /* Open ones, of all callers. */
 };
 
 /* A request of at least this size is handled on a worker thread. */
@@ -70,6 +71,13 @@ MUST_CHECK int service_reply_empty(struct grpc_call *call, struct err *err);
 /* Append @us as a message Timestamp in field @number. */
 void service_put_time(struct buf *out, unsigned number, int64_t us);
 
+/* Read @message, a Timestamp or a Duration that is not negative, in µs; @field
+ * names it in the error. ERR_INVALID. */
+MUST_CHECK int service_time_us(struct slice message,
+                               const char *field,
+                               int64_t *us,
+                               struct err *err);
+
 /* The wall clock in µs, cut to milliseconds as the API's timestamps are. */
 int64_t service_now_us(struct gateway *g);
 
@@ -90,6 +98,10 @@ void data_mutate_row_many(void *ctx,
 int data_mutate_rows(void *ctx, struct grpc_call *call, struct err *err);
 int data_check_and_mutate(void *ctx, struct grpc_call *call, struct err *err);
 int data_read_modify_write(void *ctx, struct grpc_call *call, struct err *err);
+int data_generate_partitions(void *ctx,
+                             struct grpc_call *call,
+                             struct err *err);
+int data_read_change_stream(void *ctx, struct grpc_call *call, struct err *err);
 int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err);
 int data_ping_and_warm(void *ctx, struct grpc_call *call, struct err *err);
 

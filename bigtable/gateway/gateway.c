@@ -99,9 +99,11 @@ static const struct grpc_method methods[] = {
     {TABLES "UpdateSchemaBundle", admin_update_schema_bundle},
     {TABLES "UpdateTable", admin_update_table},
     {DATA "CheckAndMutateRow", data_check_and_mutate},
+    {DATA "GenerateInitialChangeStreamPartitions", data_generate_partitions},
     {DATA "MutateRow", data_mutate_row},
     {DATA "MutateRows", data_mutate_rows},
     {DATA "PingAndWarm", data_ping_and_warm},
+    {DATA "ReadChangeStream", data_read_change_stream},
     {DATA "ReadModifyWriteRow", data_read_modify_write},
     {DATA "ReadRows", data_read_rows},
     {DATA "SampleRowKeys", data_sample_row_keys},
@@ -218,6 +220,7 @@ int gateway_open(struct world *w,
         workers_new(w, opts->workers ? opts->workers : WORKERS_DEFAULT);
     g->batches = row_batch_pool_new();
     g->profiles = app_profile_cache_new();
+    g->change_streams = mem_zalloc(1, sizeof(*g->change_streams));
     rc = instance_id_check(slice_str(g->home), err);
     if (rc == 0)
         rc = open_auth(g, opts, err);
@@ -272,6 +275,8 @@ void gateway_close(struct gateway *g)
     workers_free(g->workers);
     row_batch_pool_free(g->batches);
     app_profile_cache_free(g->profiles);
+    PRE(*g->change_streams == 0);
+    mem_free(g->change_streams);
     mem_free(g->home);
     mem_free(g);
 }

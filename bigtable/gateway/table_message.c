@@ -8,6 +8,7 @@
 #include "base/core/panic.h"
 #include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/change_config.h"
 #include "bigtable/gateway/gc_message.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/resource_registry.h"
@@ -72,6 +73,7 @@ static int put_schema(struct gateway *g,
     pb_put_integer(out, PB_Table_granularity,
                    PB_Table_TimestampGranularity_MILLIS);
     pb_copy_fields(out, buf_slice(&extras), PB_Table_restore_info, true);
+    change_config_put(out, info->changes);
     pb_copy_fields(out, buf_slice(&extras), PB_Table_deletion_protection, true);
     pb_copy_fields(out, buf_slice(&extras), PB_Table_row_key_schema, true);
     quarry_table_info_free(info);

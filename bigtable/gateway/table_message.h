@@ -1,8 +1,9 @@
 /* A table of the store as the API's message Table.
  *
- * The store knows names, families and rules of garbage collection. The rest of
- * the message, its "extras", is kept in the registry: restore_info,
- * deletion_protection, row_key_schema and the families' value_type.
+ * The store knows names, families, rules of garbage collection, and for how
+ * long changes are kept (change_config.h). The rest of the message, its
+ * "extras", is kept in the registry: restore_info, deletion_protection,
+ * row_key_schema and the families' value_type.
  */
 #ifndef BIGTABLE_GATEWAY_TABLE_MESSAGE_H
 #define BIGTABLE_GATEWAY_TABLE_MESSAGE_H
