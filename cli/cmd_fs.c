@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "cli/remote_fs.h"
+#include "gfs-lite/objects.h"
 
 /* --- targets ------------------------------------------------------------- */
 
@@ -17,7 +19,7 @@ struct fs_visit {
 static int on_cluster(struct remote *r, struct err *err)
 {
     const struct fs_visit *v = r->ctx;
-    struct fs_command c = {.cli = r->cli, .args = r->args};
+    struct fs_command c = {.cli = r->cli, .args = r->args, .root = "/"};
     struct gfs_options o = {.security = r->security, .name = "quarry fs"};
     struct buf all = BUF_INIT;
     int rc = remote_timeout(UINT64_C(30000000), &o.timeout_us, err);
@@ -42,12 +44,69 @@ static int on_directory(struct cli *cli,
                         fs_command_fn fn,
                         struct err *err)
 {
-    struct fs_command c = {.cli = cli, .args = args};
+    struct fs_command c = {.cli = cli, .args = args, .root = "/"};
     int rc = fs_local_open(cli->world, cli_directory(cli), &c.fs, err);
     if (!rc) {
         rc = fn(&c, err);
         fs_close(c.fs);
     }
+    return rc;
+}
+
+/* Words [*@begin, *@end) are no paths of the target: of put all but the last,
+ * of get the last of several, of some what is to be set. */
+static void local_words(const struct args *args, size_t *begin, size_t *end)
+{
+    static const char *const setters[] = {"fs chmod", "fs chown", "fs setrep"};
+    size_t count = args->word_count;
+    *begin = *end = count;
+    for (size_t i = 0; i < ARRAY_LEN(setters); i++)
+        if (strcmp(args->command->name, setters[i]) == 0) {
+            *begin = 0;
+            *end = 1;
+        }
+    if (strcmp(args->command->name, "fs put") == 0) {
+        *begin = 0;
+        *end = count - 1;
+    } else if (strcmp(args->command->name, "fs get") == 0 && count > 1) {
+        *begin = count - 1;
+    }
+}
+
+/* The first path that names a remote file system, or NULL; *@one: so do all
+ * others, and the same one. */
+static const char *remote_word(const struct args *args, bool *one)
+{
+    const char *first = NULL;
+    size_t begin;
+    size_t end;
+    local_words(args, &begin, &end);
+    for (size_t i = 0; i < args->word_count && !first; i++)
+        if ((i < begin || i >= end) && fs_name_is_remote(args->words[i]))
+            first = args->words[i];
+    *one = true;
+    for (size_t i = 0; i < args->word_count && first; i++)
+        if (i < begin || i >= end)
+            *one &= fs_name_is_remote(args->words[i]) &&
+                    fs_remote_is_same(first, args->words[i]);
+    return first;
+}
+
+static int on_remote(struct cli *cli,
+                     const struct args *args,
+                     const char *word,
+                     fs_command_fn fn,
+                     struct err *err)
+{
+    struct fs_command c = {.cli = cli, .args = args};
+    struct buf root = BUF_INIT;
+    int rc = remote_fs_open(cli->world, word, &c.fs, &root, err);
+    if (rc)
+        return rc;
+    c.root = buf_cstr(&root);
+    rc = fn(&c, err);
+    remote_fs_close(cli, c.fs, c.root);
+    buf_close(&root);
     return rc;
 }
 
@@ -57,6 +116,16 @@ int fs_command_run(struct cli *cli,
                    struct err *err)
 {
     struct fs_visit v = {fn};
+    bool one;
+    const char *remote = remote_word(args, &one);
+    if (remote && !one)
+        return usage_error(
+            args, err,
+            "%s and other words are of different file systems: "
+            "copy by way of this machine, with fs get and fs put",
+            remote);
+    if (remote)
+        return on_remote(cli, args, remote, fn, err);
     if (strncmp(cli->target, "file:", 5) == 0 || !strchr(cli->target, ':'))
         return on_directory(cli, args, fn, err);
     return remote_run(cli, args, on_cluster, &v, err);
@@ -65,6 +134,8 @@ int fs_command_run(struct cli *cli,
 const char *fs_command_path(const struct fs_command *c, size_t index)
 {
     const char *path = index < c->args->word_count ? c->args->words[index] : "";
+    if (fs_name_is_remote(path))
+        path = fs_remote_path(path);
     while (*path == '/')
         path++;
     return path;
@@ -74,12 +145,19 @@ int fs_command_needs_cluster(const struct fs_command *c, struct err *err)
 {
     if (fs_is_gfs(c->fs))
         return 0;
+    if (strcmp(c->root, "/") != 0)
+        return err_set(err, ERR_UNSUPPORTED, "%s: %s is not a cluster's",
+                       c->args->command->name, c->root);
     err_set(err, ERR_UNSUPPORTED, "%s: the target %s is a directory",
             c->args->command->name, c->cli->target);
     err_hint(err, "a cluster is -t HOST:PORT,… or -t cluster:DIR");
     return ERR_UNSUPPORTED;
 }
 
+#define REMOTE_DETAILS                                                         \
+    "A path may also be s3://BUCKET/KEY, as AWS's tools would reach it "       \
+    "(AWS_PROFILE,\nAWS_ENDPOINT_URL and the like), or, to be read, "          \
+    "http(s)://HOST/PATH."
 #define PATTERN_DETAILS                                                        \
     "A PATH of the target with *, ? or [ in it names all that match, which "   \
     "the\nshell must be kept from reading: '/logs/*'. A backslash takes the "  \
@@ -138,18 +216,20 @@ const struct command fs_commands[] = {
      .arguments = "[PATH…]",
      .summary = "List directories",
      .details = PATTERN_DETAILS
+     "\n\n" REMOTE_DETAILS
      "\n\n-l shows modes: d for a directory, then what the owner and what all "
      "others may,\nand t for a sticky directory, from which each removes his "
      "own.",
      .examples = "quarry fs ls -R /logs -t cluster:c\n"
-                 "quarry fs ls -l '/logs/2024-*/part-?'",
+                 "quarry fs ls -l '/logs/2024-*/part-?'\n"
+                 "quarry fs ls s3://crawl/2024/",
      .words_max = WORDS_ANY,
      .options = {ls_options, remote_options},
      .run = fs_run_ls},
     {.name = "fs cat",
      .arguments = "PATH…",
      .summary = "Write files to standard output",
-     .details = PATTERN_DETAILS,
+     .details = PATTERN_DETAILS "\n\n" REMOTE_DETAILS,
      .examples = "quarry fs cat /logs/today | head",
      .words_min = 1,
      .words_max = WORDS_ANY,
@@ -158,6 +238,7 @@ const struct command fs_commands[] = {
     {.name = "fs put",
      .arguments = "LOCAL… PATH",
      .summary = "Copy files of this machine (- is standard input)",
+     .details = REMOTE_DETAILS,
      .examples = "quarry fs put access.log /logs/\n"
                  "quarry fs put -R site /backup",
      .words_min = 2,
@@ -167,8 +248,8 @@ const struct command fs_commands[] = {
     {.name = "fs get",
      .arguments = "PATH… [LOCAL]",
      .summary = "Copy files to this machine (- is standard output)",
-     .details =
-         "Without LOCAL, into the working directory.\n\n" PATTERN_DETAILS,
+     .details = "Without LOCAL, into the working directory.\n\n" PATTERN_DETAILS
+                "\n\n" REMOTE_DETAILS,
      .examples = "quarry fs get /logs/today .\n"
                  "quarry fs get '/logs/2024-*' here",
      .words_min = 1,

@@ -15,18 +15,22 @@ struct fs_command {
     struct cli *cli;
     const struct args *args;
     struct fs *fs;
+    const char *root; /* Before paths in what users read: "/", or
+                         "s3://BUCKET/". */
 };
 
 typedef int (*fs_command_fn)(const struct fs_command *c, struct err *err);
 
-/* Open the target's file system, run @fn, close it. */
+/* Open the file system that the words name (s3://…, http://…), else the
+ * target's, run @fn, close it. Errors also: ERR_USAGE: words of several file
+ * systems. */
 MUST_CHECK int fs_command_run(struct cli *cli,
                               const struct args *args,
                               fs_command_fn fn,
                               struct err *err);
 
 /* Word @index as a path below the root: a '/' in front is the user's way to say
- * the same. "" if it is not there. */
+ * the same, and so is "s3://BUCKET/". "" if it is not there. */
 const char *fs_command_path(const struct fs_command *c, size_t index);
 
 /* ERR_UNSUPPORTED unless the target is a cluster. */

@@ -14,9 +14,10 @@
 #include "cli/table_printer.h"
 
 /* As users know it: from the root. */
-static void add_path(struct sheet *s, const char *path)
+static void
+add_path(struct sheet *s, const struct fs_command *c, const char *path)
 {
-    sheet_addf(s, "/%s", path);
+    sheet_addf(s, "%s%s", c->root, path);
 }
 
 /* --- ls ------------------------------------------------------------------ */
@@ -37,8 +38,11 @@ static void add_entry(struct ls *l, const struct fs_entry *e)
     else
         sheet_add_str(&l->sheet, is_file ? "1" : "");
     sheet_add_u64(&l->sheet, e->info.size_bytes);
-    sheet_add_u64(&l->sheet, e->info.modified_us);
-    add_path(&l->sheet, e->path);
+    if (e->info.modified_us)
+        sheet_add_u64(&l->sheet, e->info.modified_us);
+    else
+        sheet_add_str(&l->sheet, "");
+    add_path(&l->sheet, l->command, e->path);
 }
 
 static int visit_ls(void *ctx, const struct fs_entry *e, struct err *err)
@@ -154,6 +158,7 @@ sum_up(struct fs *fs, const struct fs_entry *e, struct sum *s, struct err *err)
 }
 
 struct du {
+    const struct fs_command *command;
     struct fs *fs;
     struct sheet sheet;
 };
@@ -168,7 +173,7 @@ static int visit_du(void *ctx, const struct fs_entry *e, struct err *err)
     sheet_add_u64(&d->sheet, s.bytes);
     sheet_add_u64(&d->sheet, s.files);
     sheet_add_u64(&d->sheet, s.directories);
-    add_path(&d->sheet, e->path);
+    add_path(&d->sheet, d->command, e->path);
     return 0;
 }
 
@@ -189,7 +194,7 @@ static int fs_names_du(const struct fs_command *c, struct err *err)
                                                   {"files", SHEET_NUMBER},
                                                   {"directories", SHEET_NUMBER},
                                                   {"path", SHEET_TEXT}};
-    struct du d = {.fs = c->fs};
+    struct du d = {.command = c, .fs = c->fs};
     return fs_print_paths(c, columns, ARRAY_LEN(columns), &d.sheet, du_path, &d,
                           err);
 }
@@ -305,7 +310,7 @@ remove_one(const struct fs_command *c, const char *path, struct err *err)
     if (*path == '\0')
         return err_set(err, ERR_INVALID, "the root cannot be removed");
     if (info.is_directory && !args_flag(c->args, "recursive")) {
-        err_set(err, ERR_INVALID, "/%s is a directory", path);
+        err_set(err, ERR_INVALID, "%s%s is a directory", c->root, path);
         err_hint(err, "-r removes it with all that is in it");
         return ERR_INVALID;
     }

@@ -65,8 +65,8 @@ static int get_entry(void *ctx, const struct fs_entry *e, struct err *err)
     int rc = 0;
     PRE(t->depth <= FS_TREE_DEPTH_MAX);
     if (!is_plain_name(e->name))
-        return err_set(err, ERR_INVALID, "/%s: no name for a file here",
-                       e->path);
+        return err_set(err, ERR_INVALID, "%s%s: no name for a file here",
+                       t->command->root, e->path);
     fs_join(t->to, e->name, &to);
     below.to = buf_cstr(&to);
     if (!e->info.is_directory)
@@ -93,7 +93,7 @@ int fs_get_tree(const struct fs_command *c,
         return fs_get_file(c, from, to, err);
     if (!is_recursive(c)) {
         struct buf name = BUF_INIT;
-        buf_printf(&name, "/%s", from);
+        buf_printf(&name, "%s%s", c->root, from);
         rc = needs_flag(buf_cstr(&name), err);
         buf_close(&name);
         return rc;
@@ -211,13 +211,13 @@ static int copy_tree(const struct fs_command *c,
     if (rc)
         return rc;
     if (is_below(to, from))
-        return err_set(err, ERR_INVALID, "/%s: cannot be copied to /%s", from,
-                       to);
+        return err_set(err, ERR_INVALID, "%s%s: cannot be copied to %s%s",
+                       c->root, from, c->root, to);
     if (!info.is_directory)
         return fs_copy_file(c, from, to, err);
     if (!is_recursive(c)) {
         struct buf name = BUF_INIT;
-        buf_printf(&name, "/%s", from);
+        buf_printf(&name, "%s%s", c->root, from);
         rc = needs_flag(buf_cstr(&name), err);
         buf_close(&name);
         return rc;
@@ -244,7 +244,7 @@ int fs_each_into(const struct fs_command *c,
         return rc;
     if (from.count > 1 && !info.is_directory)
         rc = err_set(err, exists ? ERR_INVALID : ERR_NOTFOUND,
-                     "/%s: %s, and %zu files are to go there", to,
+                     "%s%s: %s, and %zu files are to go there", c->root, to,
                      exists ? "is not a directory" : "no such directory",
                      from.count);
     for (size_t i = 0; i < from.count && !rc; i++) {

@@ -33,7 +33,7 @@ struct walk {
     void *ctx;
 };
 
-/* @stat is NULL, or says all but the size of a file that is being written. */
+/* @stat says all but the size of a file that is being written. */
 static int
 visit_name(struct walk *w, const struct gfs_stat *stat, struct err *err)
 {
@@ -43,30 +43,30 @@ visit_name(struct walk *w, const struct gfs_stat *stat, struct err *err)
     fs_join(w->dir, buf_cstr(&w->name), &w->path);
     e.path = buf_cstr(&w->path);
     e.name = buf_cstr(&w->name);
-    if (stat)
-        e.info = (struct fs_info){stat->is_directory, stat->size_bytes,
-                                  stat->modified_us};
-    if (!stat || stat->is_open)
+    e.info = (struct fs_info){stat->is_directory, stat->size_bytes,
+                              stat->modified_us};
+    if (stat->is_open)
         rc = fs_stat(w->fs, e.path, &e.info, err);
     if (rc == ERR_NOTFOUND)
         return 0; /* It went meanwhile. */
     return rc ? rc : w->visit(w->ctx, &e, err);
 }
 
+static int visit_local(void *ctx,
+                       const char *name,
+                       const struct fs_info *info,
+                       struct err *err)
+{
+    struct walk *w = ctx;
+    struct fs_entry e = {.name = name, .info = *info};
+    fs_join(w->dir, name, &w->path);
+    e.path = buf_cstr(&w->path);
+    return w->visit(w->ctx, &e, err);
+}
+
 static int walk_local(struct walk *w, struct err *err)
 {
-    char **names;
-    size_t count;
-    int rc = fs_list(w->fs, w->dir, &names, &count, err);
-    if (rc)
-        return rc;
-    for (size_t i = 0; i < count && !rc; i++) {
-        buf_clear(&w->name);
-        buf_append_str(&w->name, names[i]);
-        rc = visit_name(w, NULL, err);
-    }
-    fs_names_free(names, count);
-    return rc;
+    return fs_each(w->fs, w->dir, visit_local, w, err);
 }
 
 static int walk_cluster(struct walk *w, struct err *err)
@@ -178,13 +178,23 @@ match_in(struct pattern *p, const char *dir, const char *parts, struct err *err)
     const char *slash = strchr(parts, '/');
     char *part =
         slash ? mem_strndup(parts, (size_t)(slash - parts)) : mem_strdup(parts);
+    struct fs_info info;
+    struct buf next = BUF_INIT;
     int rc = 0;
     while (slash && *slash == '/')
         slash++;
     p->part = part;
     p->rest = slash && *slash ? slash : NULL;
-    if (p->depth++ < FS_TREE_DEPTH_MAX)
+    fs_join(dir, part, &next);
+    if (p->depth++ >= FS_TREE_DEPTH_MAX)
+        rc = 0;
+    else if (strpbrk(part, "*?[\\"))
         rc = fs_each_entry(p->fs, dir, take_match, p, err);
+    else if (p->rest)
+        rc = match_in(p, buf_cstr(&next), p->rest, err);
+    else if (fs_stat(p->fs, buf_cstr(&next), &info, NULL) == 0)
+        add_path(p->out, buf_cstr(&next));
+    buf_close(&next);
     mem_free(part);
     return rc;
 }
@@ -204,7 +214,7 @@ static int fs_walk_expand(const struct fs_command *c,
     }
     rc = match_in(&p, "", word, err);
     if (rc == 0 && out->count == before)
-        rc = err_set(err, ERR_NOTFOUND, "/%s: no file matches", word);
+        rc = err_set(err, ERR_NOTFOUND, "%s%s: no file matches", c->root, word);
     return rc;
 }
 

@@ -123,6 +123,8 @@ int fs_replace(struct fs *fs,
     struct fs_writer *w;
     int rc;
 
+    if (fs->ops->replace)
+        return fs->ops->replace(fs, path, contents, err);
     buf_printf(&beside, "%s.new", path);
     rc = fs_create(fs, buf_cstr(&beside), &opts, &w, err);
     if (!rc) {
@@ -299,6 +301,35 @@ int fs_list(struct fs *fs,
 void fs_names_free(char **names, size_t count)
 {
     world_names_free(names, count);
+}
+
+int fs_each(struct fs *fs,
+            const char *path,
+            fs_each_fn visit,
+            void *ctx,
+            struct err *err)
+{
+    struct buf full = BUF_INIT;
+    struct fs_info info;
+    char **names;
+    size_t count;
+    int rc;
+
+    if (fs->ops->each)
+        return fs->ops->each(fs, path, visit, ctx, err);
+    rc = fs_list(fs, path, &names, &count, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        buf_clear(&full);
+        buf_printf(&full, "%s%s%s", path, *path ? "/" : "", names[i]);
+        rc = fs_stat(fs, buf_cstr(&full), &info, err);
+        if (rc == ERR_NOTFOUND)
+            rc = 0; /* It went meanwhile. */
+        else if (rc == 0)
+            rc = visit(ctx, names[i], &info, err);
+    }
+    fs_names_free(names, count);
+    buf_close(&full);
+    return rc;
 }
 
 int fs_lock(struct fs *fs,

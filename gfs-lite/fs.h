@@ -4,7 +4,8 @@
  * Files are written once by one writer that appends, and read by many. Names
  * are paths below the file system's root, '/'-separated, without "..".
  * Implementations: local.c, a directory of the world's files; client/, the
- * cluster's; routed.c, fs_proxy.c over these.
+ * cluster's; objects/, buckets of S3 and web servers, which differ in what
+ * objects.h says; routed.c, fs_proxy.c over these.
  *
  * Threads: any thread; one writer a file. Everything that touches a disk parks.
  *
@@ -211,6 +212,18 @@ MUST_CHECK int fs_list(struct fs *fs,
                        size_t *count,
                        struct err *err);
 void fs_names_free(char **names, size_t count);
+/* Call @visit for each entry of the directory @path, by name; its return other
+ * than 0 ends it. Entries that go meanwhile are left out. Parks. Errors: those
+ * of fs_list() and fs_stat(); that of @visit. */
+typedef int (*fs_each_fn)(void *ctx,
+                          const char *name,
+                          const struct fs_info *info,
+                          struct err *err);
+MUST_CHECK int fs_each(struct fs *fs,
+                       const char *path,
+                       fs_each_fn visit,
+                       void *ctx,
+                       struct err *err);
 
 /* Replace the small file @path by @contents atomically and durably (write
  * beside, sync, rename, sync the directory). */

@@ -83,6 +83,15 @@ struct fs_ops {
                 char ***names,
                 size_t *count,
                 struct err *err);
+    int (*each)(struct fs *fs, /* NULL: by list and stat. */
+                const char *path,
+                fs_each_fn visit,
+                void *ctx,
+                struct err *err);
+    int (*replace)(struct fs *fs, /* NULL: by create and rename. */
+                   const char *path,
+                   struct slice contents,
+                   struct err *err);
     int (*lock)(struct fs *fs,
                 const char *path,
                 struct fs_lock **out,

@@ -34,15 +34,15 @@ static int spawn_shell(const char *command, int out, pid_t *pid)
 }
 
 /* Read all of @fd; false when it exceeds the room. */
-static bool read_pipe(int fd, char *text, size_t *len)
+static bool read_pipe(int fd, char *text, size_t room, size_t *len)
 {
     char more;
 
     *len = 0;
     for (;;) {
-        bool full = *len == MASTER_TEXT_BYTES_MAX;
-        ssize_t n = full ? read(fd, &more, 1)
-                         : read(fd, text + *len, MASTER_TEXT_BYTES_MAX - *len);
+        bool full = *len == room;
+        ssize_t n =
+            full ? read(fd, &more, 1) : read(fd, text + *len, room - *len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -55,6 +55,7 @@ static bool read_pipe(int fd, char *text, size_t *len)
 
 int master_command_run(const char *command,
                        char *text,
+                       size_t room,
                        size_t *len,
                        struct err *err)
 {
@@ -72,13 +73,13 @@ int master_command_run(const char *command,
         close(ends[0]);
         return err_set_errno(err, rc, "%s", command);
     }
-    fits = read_pipe(ends[0], text, len);
+    fits = read_pipe(ends[0], text, room, len);
     close(ends[0]);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     if (!fits)
         return err_set(err, ERR_INVALID, "%s: it printed over %zu bytes",
-                       command, MASTER_TEXT_BYTES_MAX);
+                       command, room);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     return err_set(err, ERR_INVALID, "%s: it failed, with status %d", command,

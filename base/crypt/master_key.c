@@ -127,7 +127,7 @@ read_key_command(const char *command, struct aead_key *out, struct err *err)
 {
     char text[MASTER_TEXT_BYTES_MAX];
     size_t got;
-    int rc = master_command_run(command, text, &got, err);
+    int rc = master_command_run(command, text, sizeof(text), &got, err);
 
     if (rc == 0)
         rc = master_key_parse(slice_make(text, got), command, out->bytes, err);

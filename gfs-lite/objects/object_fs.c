@@ -1,0 +1,500 @@
+/* A bucket as a file system: names, and what a bucket cannot do, which is
+ * refused with the reason.
+ */
+#include "gfs-lite/objects/object_fs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "gfs-lite/objects.h"
+
+/* Names of one directory at most, and files that are removed at once. */
+#define LIST_MAX 4000000
+
+int object_fs_needs_s3(struct fs *fs, const char *what, struct err *err)
+{
+    struct object_client *c = object_fs_client(fs);
+    if (object_client_is_s3(c))
+        return 0;
+    return err_set(err, ERR_UNSUPPORTED,
+                   "%s: files of a web server are read, not %s",
+                   object_client_name(c), what);
+}
+
+int object_fs_check(struct fs *fs, const char *path, struct err *err)
+{
+    size_t len = strlen(path);
+    if (fs__path_is_valid(path) && len > 0 && path[len - 1] != '/')
+        return 0;
+    return err_set(err, ERR_INVALID, "%s: \"%.80s\" is no name of a file",
+                   object_client_name(object_fs_client(fs)), path);
+}
+
+static void object_fs_close(struct fs *fs)
+{
+    object_client_close(object_fs_client(fs));
+    mem_free(fs);
+}
+
+static void object_fs_hurry(struct fs *fs)
+{
+    object_client_hurry(object_fs_client(fs));
+}
+
+/* --- listing ------------------------------------------------------------- */
+
+/* The prefix of all keys in the directory @path. Owned. */
+static char *directory_prefix(const char *path)
+{
+    struct buf b = BUF_INIT;
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    buf_append(&b, path, len);
+    if (len > 0)
+        buf_append_byte(&b, '/');
+    return buf_take(&b);
+}
+
+struct named_entry {
+    char *name; /* Owned. */
+    struct fs_info info;
+};
+
+struct listing {
+    const char *prefix;
+    struct named_entry *entries; /* Owned. */
+    size_t count;
+    size_t cap;
+};
+
+static int add_listed(void *ctx,
+                      const char *key,
+                      const struct object_info *info,
+                      bool is_prefix,
+                      struct err *err)
+{
+    struct listing *l = ctx;
+    size_t skip = strlen(l->prefix);
+    struct slice name;
+    if (strncmp(key, l->prefix, skip) != 0)
+        return err_set(err, ERR_CORRUPT, "the server lists %.200s below %.200s",
+                       key, l->prefix);
+    name = slice_str(key + skip);
+    if (is_prefix && name.len > 0 && name.data[name.len - 1] == '/')
+        name.len--;
+    /* The mark of a directory, and names that no path has. */
+    if (name.len == 0 || memchr(name.data, '/', name.len) ||
+        slice_eq_str(name, "..") || slice_eq_str(name, "."))
+        return 0;
+    if (l->count == LIST_MAX)
+        return err_set(err, ERR_TOOBIG, "/%s: over %d names", l->prefix,
+                       LIST_MAX);
+    if (l->count == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 64;
+        l->entries = mem_realloc(l->entries, l->cap * sizeof(*l->entries));
+    }
+    l->entries[l->count++] =
+        (struct named_entry){mem_strndup(name.data, name.len),
+                             {.is_directory = is_prefix,
+                              .size_bytes = info->size_bytes,
+                              .modified_us = info->modified_us}};
+    return 0;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    return strcmp(((const struct named_entry *)a)->name,
+                  ((const struct named_entry *)b)->name);
+}
+
+static void listing_close(struct listing *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        mem_free(l->entries[i].name);
+    mem_free(l->entries);
+}
+
+/* All of the directory @path, by name. In any case listing_close(). A directory
+ * is there if a name is in it; the root always is. */
+static int list_directory(struct fs *fs,
+                          const char *path,
+                          struct listing *l,
+                          struct err *err)
+{
+    struct object_client *c = object_fs_client(fs);
+    char *prefix = directory_prefix(path);
+    int rc = object_fs_needs_s3(fs, "listed", err);
+    *l = (struct listing){.prefix = prefix};
+    if (rc == 0 && !fs__path_is_valid(path))
+        rc = err_set(err, ERR_INVALID, "bad name \"%.80s\"", path);
+    if (rc == 0)
+        rc = object_list(c, prefix, false, 0, add_listed, l, err);
+    if (rc == 0 && l->count == 0 && *prefix)
+        rc = err_set(err, ERR_NOTFOUND, "%s/%s: no such directory",
+                     object_client_name(c), path);
+    if (l->count > 1)
+        qsort(l->entries, l->count, sizeof(*l->entries), compare_entries);
+    l->prefix = "";
+    mem_free(prefix);
+    return rc;
+}
+
+static int object_fs_list(struct fs *fs,
+                          const char *path,
+                          char ***names,
+                          size_t *count,
+                          struct err *err)
+{
+    struct listing l;
+    int rc = list_directory(fs, path, &l, err);
+    size_t kept = 0;
+    if (rc == 0) {
+        *names = mem_alloc(MAX_OF(l.count, (size_t)1) * sizeof(char *));
+        for (size_t i = 0; i < l.count; i++) {
+            /* A file and a directory may have one name. */
+            if (kept > 0 && strcmp((*names)[kept - 1], l.entries[i].name) == 0)
+                continue;
+            (*names)[kept++] = l.entries[i].name;
+            l.entries[i].name = NULL;
+        }
+        *count = kept;
+    }
+    listing_close(&l);
+    return rc;
+}
+
+static int object_fs_each(struct fs *fs,
+                          const char *path,
+                          fs_each_fn visit,
+                          void *ctx,
+                          struct err *err)
+{
+    struct listing l;
+    int rc = list_directory(fs, path, &l, err);
+    for (size_t i = 0; i < l.count && rc == 0; i++)
+        rc = visit(ctx, l.entries[i].name, &l.entries[i].info, err);
+    listing_close(&l);
+    return rc;
+}
+
+/* --- names --------------------------------------------------------------- */
+
+static int is_one(void *ctx,
+                  const char *key,
+                  const struct object_info *info,
+                  bool is_prefix,
+                  struct err *err)
+{
+    (void)key;
+    (void)info;
+    (void)is_prefix;
+    (void)err;
+    *(bool *)ctx = true;
+    return 0;
+}
+
+/* Is anything below @path? */
+static int
+is_directory(struct fs *fs, const char *path, bool *is, struct err *e)
+{
+    char *prefix = directory_prefix(path);
+    int rc;
+    *is = *prefix == '\0';
+    rc =
+        *is ? 0
+            : object_list(object_fs_client(fs), prefix, true, 1, is_one, is, e);
+    mem_free(prefix);
+    return rc;
+}
+
+static int object_fs_stat(struct fs *fs,
+                          const char *path,
+                          struct fs_info *info,
+                          struct err *err)
+{
+    struct object_client *c = object_fs_client(fs);
+    struct object_info found;
+    size_t len = strlen(path);
+    bool may_be_file = len > 0 && path[len - 1] != '/';
+    bool is = false;
+    int rc = ERR_NOTFOUND;
+    *info = (struct fs_info){.size_bytes = 0};
+    if (!fs__path_is_valid(path))
+        return err_set(err, ERR_INVALID, "bad name \"%.80s\"", path);
+    if (may_be_file)
+        rc = object_head(c, path, &found, err);
+    if (rc == 0) {
+        info->size_bytes = found.size_bytes;
+        info->modified_us = found.modified_us;
+        return 0;
+    }
+    if (rc != ERR_NOTFOUND || !object_client_is_s3(c))
+        return rc;
+    rc = is_directory(fs, path, &is, err);
+    if (rc)
+        return rc;
+    info->is_directory = is;
+    return is ? 0
+              : err_set(err, ERR_NOTFOUND, "%s/%s: not there",
+                        object_client_name(c), path);
+}
+
+/* The file @path, which must be there and be one. */
+static int
+head_file(struct fs *fs, const char *path, const char *what, struct err *err)
+{
+    struct fs_info info;
+    int rc = object_fs_needs_s3(fs, what, err);
+    if (rc == 0)
+        rc = object_fs_check(fs, path, err);
+    if (rc == 0)
+        rc = object_fs_stat(fs, path, &info, err);
+    if (rc == 0 && info.is_directory)
+        rc = err_set(err, ERR_UNSUPPORTED,
+                     "%s/%s: the directories of a bucket are not %s",
+                     object_client_name(object_fs_client(fs)), path, what);
+    return rc;
+}
+
+static int object_fs_rename(struct fs *fs,
+                            const char *from,
+                            const char *to,
+                            struct err *err)
+{
+    struct object_client *c = object_fs_client(fs);
+    int rc = head_file(fs, from, "renamed", err);
+    if (rc == 0)
+        rc = object_fs_check(fs, to, err);
+    if (rc == 0 && strcmp(from, to) == 0)
+        return 0;
+    if (rc == 0)
+        rc = object_copy(c, from, to, err);
+    return rc ? rc : object_delete(c, from, err);
+}
+
+/* There are no empty directories: one that is there has files. */
+static int object_fs_remove(struct fs *fs, const char *path, struct err *err)
+{
+    int rc = head_file(fs, path, "removed one by one", err);
+    return rc ? rc : object_delete(object_fs_client(fs), path, err);
+}
+
+static int object_fs_mkdirs(struct fs *fs, const char *path, struct err *err)
+{
+    int rc = object_fs_needs_s3(fs, "written", err);
+    if (rc == 0 && !fs__path_is_valid(path))
+        rc = err_set(err, ERR_INVALID, "bad name \"%.80s\"", path);
+    return rc;
+}
+
+struct doomed {
+    char **keys;
+    size_t count;
+    size_t cap;
+};
+
+static int add_doomed(void *ctx,
+                      const char *key,
+                      const struct object_info *info,
+                      bool is_prefix,
+                      struct err *err)
+{
+    struct doomed *d = ctx;
+    (void)info;
+    (void)is_prefix;
+    if (d->count == LIST_MAX)
+        return err_set(err, ERR_TOOBIG, "over %d files are to be removed",
+                       LIST_MAX);
+    if (d->count == d->cap) {
+        d->cap = d->cap ? 2 * d->cap : 64;
+        d->keys = mem_realloc(d->keys, d->cap * sizeof(char *));
+    }
+    d->keys[d->count++] = mem_strdup(key);
+    return 0;
+}
+
+static int
+object_fs_remove_tree(struct fs *fs, const char *path, struct err *err)
+{
+    struct object_client *c = object_fs_client(fs);
+    char *prefix = directory_prefix(path);
+    struct doomed d = {.count = 0};
+    struct fs_info info;
+    int rc = object_fs_needs_s3(fs, "removed", err);
+    if (rc == 0)
+        rc = object_fs_stat(fs, path, &info, err);
+    if (rc == 0 && !info.is_directory)
+        rc = object_delete(c, path, err);
+    else if (rc == 0)
+        rc = object_list(c, prefix, true, 0, add_doomed, &d, err);
+    for (size_t i = 0; i < d.count && rc == 0; i++)
+        rc = object_delete(c, d.keys[i], err);
+    for (size_t i = 0; i < d.count; i++)
+        mem_free(d.keys[i]);
+    mem_free(d.keys);
+    mem_free(prefix);
+    return rc;
+}
+
+/* Names are durable when they appear. */
+static int object_fs_sync_dir(struct fs *fs, const char *path, struct err *err)
+{
+    (void)fs;
+    (void)path;
+    (void)err;
+    return 0;
+}
+
+static int object_fs_recover(struct fs *fs,
+                             const char *path,
+                             uint64_t *length,
+                             struct err *err)
+{
+    struct fs_info info;
+    int rc = head_file(fs, path, "written", err);
+    if (rc == 0)
+        rc = object_fs_stat(fs, path, &info, err);
+    if (rc == 0)
+        *length = info.size_bytes;
+    return rc;
+}
+
+static int object_fs_lock(struct fs *fs,
+                          const char *path,
+                          struct fs_lock **out,
+                          struct err *err)
+{
+    *out = NULL;
+    return err_set(err, ERR_UNSUPPORTED,
+                   "%s/%s: a bucket has no locks that end with their holder",
+                   object_client_name(object_fs_client(fs)), path);
+}
+
+static void object_fs_unlock(struct fs_lock *l)
+{
+    PRE(!l); /* There are none. */
+}
+
+static size_t object_fs_locality(struct fs_reader *r,
+                                 uint64_t offset,
+                                 uint64_t len,
+                                 const char **machines,
+                                 size_t machines_max)
+{
+    (void)r;
+    (void)offset;
+    (void)len;
+    (void)machines;
+    (void)machines_max;
+    return 0;
+}
+
+static int object_fs_replace(struct fs *fs,
+                             const char *path,
+                             struct slice contents,
+                             struct err *err)
+{
+    int rc = object_fs_needs_s3(fs, "written", err);
+    if (rc == 0)
+        rc = object_fs_check(fs, path, err);
+    return rc ? rc
+              : object_put(object_fs_client(fs), path, contents, false, err);
+}
+
+static const struct fs_ops object_fs_ops = {
+    .close = object_fs_close,
+    .hurry = object_fs_hurry,
+    .create = object_fs_create,
+    .append = object_fs_append,
+    .flush = object_fs_flush,
+    .sync = object_fs_sync,
+    .writer_close = object_fs_writer_close,
+    .recover = object_fs_recover,
+    .open = object_fs_open,
+    .read_at = object_fs_read_at,
+    .read_once_at = object_fs_read_at,
+    .read_place = object_fs_read_place,
+    .prefetch = object_fs_prefetch,
+    .reader_close = object_fs_reader_close,
+    .locality = object_fs_locality,
+    .rename = object_fs_rename,
+    .remove = object_fs_remove,
+    .mkdirs = object_fs_mkdirs,
+    .remove_tree = object_fs_remove_tree,
+    .stat = object_fs_stat,
+    .sync_dir = object_fs_sync_dir,
+    .list = object_fs_list,
+    .each = object_fs_each,
+    .replace = object_fs_replace,
+    .lock = object_fs_lock,
+    .unlock = object_fs_unlock,
+};
+
+/* --- opening ------------------------------------------------------------- */
+
+bool fs_name_is_remote(const char *name)
+{
+    return object_name_is(name);
+}
+
+const char *fs_remote_path(const char *name)
+{
+    const char *place = strstr(name, "://");
+    const char *slash;
+    PRE(place);
+    slash = strchr(place + 3, '/');
+    return slash ? slash + 1 : "";
+}
+
+bool fs_remote_is_same(const char *a, const char *b)
+{
+    size_t root = (size_t)(fs_remote_path(a) - a);
+    size_t other = (size_t)(fs_remote_path(b) - b);
+    if (*fs_remote_path(a) == '\0')
+        root = strlen(a);
+    if (*fs_remote_path(b) == '\0')
+        other = strlen(b);
+    while (root > 0 && a[root - 1] == '/')
+        root--;
+    while (other > 0 && b[other - 1] == '/')
+        other--;
+    return root == other && strncmp(a, b, root) == 0;
+}
+
+int fs_remote_open(struct world *w,
+                   const char *name,
+                   const char *(*variable)(const char *name),
+                   struct fs **out,
+                   char **root,
+                   struct err *err)
+{
+    struct object_name parts;
+    struct object_client *c;
+    struct object_fs *fs;
+    int rc = object_name_parse(name, &parts, err);
+    *out = NULL;
+    *root = NULL;
+    if (rc == 0)
+        rc = object_client_open(w, &parts, variable, &c, err);
+    if (rc)
+        return rc;
+    fs = mem_zalloc(1, sizeof(*fs));
+    fs->base.ops = &object_fs_ops;
+    fs->base.world = w;
+    fs->client = c;
+    *out = &fs->base;
+    *root = mem_strdup(object_client_name(c));
+    return 0;
+}
+
+void fs_remote_counts(struct fs *fs, struct fs_remote_counts *out)
+{
+    struct object_counts n;
+    PRE(fs->ops == &object_fs_ops);
+    object_client_counts(object_fs_client(fs), &n);
+    *out = (struct fs_remote_counts){n.requests, n.retries, n.read_bytes,
+                                     n.written_bytes};
+}

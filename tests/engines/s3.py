@@ -1,0 +1,119 @@
+"""Files in a bucket of a real server of S3: s3proxy, started here, or the bucket
+$QUARRY_TEST_S3.
+
+    python3 tests/engines/s3.py QUARRY S3PROXY_DIRECTORY [unittest arguments]
+"""
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+S3PROXY = sys.argv.pop(2)
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
+import harness  # noqa: E402
+
+SETTINGS = """
+s3proxy.authorization=aws-v2-or-v4
+s3proxy.identity=AKIDTEST
+s3proxy.credential=a-secret
+s3proxy.endpoint=http://127.0.0.1:%d
+jclouds.provider=filesystem-nio2
+jclouds.identity=none
+jclouds.credential=none
+jclouds.filesystem.basedir=%s
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def setUpModule():
+    global bucket, env
+    bucket, env = os.environ.get("QUARRY_TEST_S3"), {}
+    if bucket:
+        bucket += "/quarry-test"
+        return
+    scratch = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(scratch.cleanup)
+    port = free_port()
+    os.makedirs(os.path.join(scratch.name, "data", "bucket"))
+    conf = os.path.join(scratch.name, "conf")
+    with open(conf, "w") as f:
+        f.write(SETTINGS % (port, os.path.join(scratch.name, "data")))
+    with open(os.path.join(scratch.name, "log"), "w") as log:
+        server = subprocess.Popen(
+            ["java", "-Xmx512m", "-DLOG_LEVEL=warn", "-cp",
+             os.path.join(S3PROXY, "lib", "*"), "org.gaul.s3proxy.Main",
+             "--properties", conf], stdout=log, stderr=log)
+    unittest.addModuleCleanup(server.wait)
+    unittest.addModuleCleanup(server.kill)
+    url = "http://127.0.0.1:%d" % port
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            urllib.request.build_opener(
+                urllib.request.ProxyHandler({})).open(url).close()
+            break
+        except urllib.error.HTTPError:
+            break
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+    bucket = "s3://bucket/quarry-test"
+    env = {"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "AKIDTEST",
+           "AWS_SECRET_ACCESS_KEY": "a-secret", "no_proxy": "127.0.0.1"}
+
+
+class S3Test(harness.CliTest):
+    def setUp(self):
+        super().setUp()
+        self.env.update(env)
+        self.run_quarry("fs", "rm", "-r", bucket)
+
+    def names(self, *args):
+        return [row["path"] for row in self.json("fs", "ls", *args)]
+
+    def test_files(self):
+        """Small and in parts, replaced, renamed, listed, removed."""
+        big = random.Random(1).randbytes(40 << 20)
+        self.write("small", "hello\n")
+        self.write("big", big)
+        odd = bucket + "/d/a b+c%41&=ü~'()"
+        self.ok("fs", "put", "small", odd)
+        self.ok("fs", "put", "big", bucket + "/d/big")
+        self.assertEqual(self.ok("fs", "cat", odd), "hello\n")
+        self.ok("fs", "get", bucket + "/d/big", "back")
+        with open(self.path("back"), "rb") as f:
+            self.assertEqual(f.read(), big)
+        done = self.run_quarry("fs", "tail", "-c", "99", bucket + "/d/big")
+        self.assertEqual(done.stdout, big[-99:])
+        self.fails(1, "fs", "put", "small", bucket + "/d/big")
+        self.ok("fs", "put", "-f", "small", bucket + "/d/big")
+        self.assertEqual(self.ok("fs", "cat", bucket + "/d/big"), "hello\n")
+        self.ok("fs", "mv", bucket + "/d/big", bucket + "/e/big")
+        self.assertEqual(sorted(self.names("-R", bucket)), sorted(
+            [bucket + "/d", odd, bucket + "/e", bucket + "/e/big"]))
+        self.ok("fs", "rm", "-r", bucket + "/d")
+        self.assertEqual(self.names(bucket), [bucket + "/e"])
+
+    def test_refusals(self):
+        self.assertIn("not there", self.fails(1, "fs", "cat", bucket + "/x"))
+        self.env["AWS_SECRET_ACCESS_KEY"] = "wrong"
+        self.assertIn("SignatureDoesNotMatch", self.fails(
+            1, "fs", "ls", bucket[:-len("/quarry-test")]))
+
+
+if __name__ == "__main__":
+    unittest.main()
