@@ -171,6 +171,18 @@ static int take_match(void *ctx, const struct fs_entry *e, struct err *err)
     return e->info.is_directory ? match_in(&below, e->path, p->rest, err) : 0;
 }
 
+/* A path without patterns was not looked at: it may be no directory. */
+static int match_entries(struct pattern *p, const char *dir, struct err *err)
+{
+    struct fs_info info = {.is_directory = true};
+    int rc = fs_each_entry(p->fs, dir, take_match, p, err);
+    if (rc == 0 || *dir == '\0')
+        return rc;
+    if (fs_stat(p->fs, dir, &info, NULL) == ERR_NOTFOUND || !info.is_directory)
+        return 0;
+    return rc;
+}
+
 /* All paths in @dir that match @parts. */
 static int
 match_in(struct pattern *p, const char *dir, const char *parts, struct err *err)
@@ -189,7 +201,7 @@ match_in(struct pattern *p, const char *dir, const char *parts, struct err *err)
     if (p->depth++ >= FS_TREE_DEPTH_MAX)
         rc = 0;
     else if (strpbrk(part, "*?[\\"))
-        rc = fs_each_entry(p->fs, dir, take_match, p, err);
+        rc = match_entries(p, dir, err);
     else if (p->rest)
         rc = match_in(p, buf_cstr(&next), p->rest, err);
     else if (fs_stat(p->fs, buf_cstr(&next), &info, NULL) == 0)
