@@ -10,6 +10,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/core/text.h"
 #include "base/metrics/metrics.h"
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
@@ -21,10 +22,15 @@
 #include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/role.h"
+#ifdef QUARRY_HAVE_SQL
+#include "cli/sql_service.h"
+#endif
 
 #define SECTION "gateway"
 /* Between tries to reach a cluster that is not up yet. */
 #define RETRY_US UINT64_C(500000)
+/* Queries at once that the section may ask for: each has a thread. */
+#define QUERIES_MAX 64U
 
 extern const struct role gateway_role;
 
@@ -39,6 +45,7 @@ struct gateway_host {
     const struct rpc_security *security;
     struct rpc_security *own_security; /* Owned; NULL: the process's. */
     struct tls_context *tls;           /* Owned; NULL: without. */
+    struct gsql_engine *engine;        /* Owned; NULL: no queries in SQL. */
     char *target;
     char *memo;
     char *node_address;    /* Where others reach this process. */
@@ -46,6 +53,48 @@ struct gateway_host {
     struct err err;        /* Why it failed: */
     atomic_int rc;         /* written before this. */
 };
+
+/* --- queries in SQL ------------------------------------------------------- */
+
+static int
+open_engine(struct gateway_host *h, const struct role_env *env, struct err *err)
+{
+    const char *memory = conf_get(env->conf, SECTION, "query-memory");
+    int rc = 0;
+    PRE(!h->engine);
+    (void)memory;
+#ifdef QUARRY_HAVE_SQL
+    rc = sql_service_open(memory, &h->engine, err);
+#endif
+    if (rc)
+        err_wrap(err, "[gateway] query-memory");
+    return rc;
+}
+
+static void close_engine(struct gsql_engine *engine)
+{
+#ifdef QUARRY_HAVE_SQL
+    sql_service_close(engine);
+#else
+    PRE(!engine);
+#endif
+}
+
+/* How many run at once. */
+static int choose_queries(struct gateway_host *h,
+                          const struct role_env *env,
+                          struct err *err)
+{
+    const char *told = conf_get(env->conf, SECTION, "queries");
+    uint64_t count = 0;
+    int rc = told ? text_parse_u64(slice_str(told), &count, err) : 0;
+    if (rc == 0 && told && (count == 0 || count > QUERIES_MAX))
+        rc = err_set(err, ERR_INVALID, "from 1 to %u", QUERIES_MAX);
+    if (rc)
+        err_wrap(err, "[gateway] queries");
+    h->options.queries = (unsigned)count;
+    return rc;
+}
 
 static bool is_directory(const char *target)
 {
@@ -158,6 +207,7 @@ static void gateway_role_close(void *role)
     }
     rpc_security_free(h->own_security);
     tls_context_free(h->tls);
+    close_engine(h->engine);
     mem_free(h->target);
     mem_free(h->memo);
     mem_free(h->node_address);
@@ -280,6 +330,11 @@ gateway_role_open(const struct role_env *env, void **out, struct err *err)
     rc = choose_principal(h, env, err);
     if (rc == 0)
         rc = open_tls(h, env, err);
+    if (rc == 0 && *env->bigtable_api)
+        rc = choose_queries(h, env, err);
+    if (rc == 0 && *env->bigtable_api)
+        rc = open_engine(h, env, err);
+    h->options.engine = h->engine;
     take_proofs(h, env);
     if (rc == 0 && *env->bigtable_api)
         rc = open_there(h, err);

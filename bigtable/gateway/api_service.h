@@ -12,6 +12,8 @@
 #include "bigtable/quarry.h"
 
 struct app_profile_cache;
+struct gsql_engine;
+struct query_pool;
 struct api_auth;
 struct fiber;
 struct principal_views;
@@ -27,6 +29,8 @@ struct gateway {
     struct workers *workers;
     struct row_batch_pool *batches;
     struct app_profile_cache *profiles;
+    struct query_pool *queries; /* That run. */
+    struct gsql_engine *engine; /* Borrowed; NULL: no queries. */
     struct grpc_server *server;
     struct api_auth *auth;         /* NULL: callers are not authenticated. */
     struct principal_views *views; /* One for each caller. */
@@ -104,6 +108,8 @@ int data_generate_partitions(void *ctx,
 int data_read_change_stream(void *ctx, struct grpc_call *call, struct err *err);
 int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err);
 int data_ping_and_warm(void *ctx, struct grpc_call *call, struct err *err);
+int data_prepare_query(void *ctx, struct grpc_call *call, struct err *err);
+int data_execute_query(void *ctx, struct grpc_call *call, struct err *err);
 
 /* --- grpc.health.v1 ------------------------------------------------------
  * Handlers. data_mutate_row_many() above is a grpc_many_handler. */

@@ -16,6 +16,7 @@
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/principal_views.h"
+#include "bigtable/gateway/query_pool.h"
 #include "bigtable/gateway/row_batch.h"
 #include "bigtable/gateway/workers.h"
 
@@ -99,10 +100,12 @@ static const struct grpc_method methods[] = {
     {TABLES "UpdateSchemaBundle", admin_update_schema_bundle},
     {TABLES "UpdateTable", admin_update_table},
     {DATA "CheckAndMutateRow", data_check_and_mutate},
+    {DATA "ExecuteQuery", data_execute_query},
     {DATA "GenerateInitialChangeStreamPartitions", data_generate_partitions},
     {DATA "MutateRow", data_mutate_row},
     {DATA "MutateRows", data_mutate_rows},
     {DATA "PingAndWarm", data_ping_and_warm},
+    {DATA "PrepareQuery", data_prepare_query},
     {DATA "ReadChangeStream", data_read_change_stream},
     {DATA "ReadModifyWriteRow", data_read_modify_write},
     {DATA "ReadRows", data_read_rows},
@@ -218,6 +221,8 @@ int gateway_open(struct world *w,
     g->home = mem_strdup(opts->home ? opts->home : HOME_DEFAULT);
     g->workers =
         workers_new(w, opts->workers ? opts->workers : WORKERS_DEFAULT);
+    g->queries = query_pool_new(w, opts->queries);
+    g->engine = opts->engine;
     g->batches = row_batch_pool_new();
     g->profiles = app_profile_cache_new();
     g->change_streams = mem_zalloc(1, sizeof(*g->change_streams));
@@ -272,6 +277,7 @@ void gateway_close(struct gateway *g)
     }
     principal_views_free(g->views);
     api_auth_close(g->auth);
+    query_pool_free(g->queries);
     workers_free(g->workers);
     row_batch_pool_free(g->batches);
     app_profile_cache_free(g->profiles);

@@ -19,6 +19,7 @@
 
 struct buf;
 struct gateway;
+struct gsql_engine;
 struct quarry;
 struct tls_context;
 struct metric_set;
@@ -45,6 +46,9 @@ struct gateway_options {
     const char *jwt_issuer;    /* NULL: any. */
     const char *jwt_audience;  /* NULL: any. */
     size_t buffered_bytes_max; /* Of requests and replies; 0: 1 GiB. */
+    struct gsql_engine
+        *engine;      /* Of queries; borrowed; NULL: there are none. */
+    unsigned queries; /* Run at once, at most; 0: 4. */
 };
 
 /* Serve @q (borrowed) on @opts->address. Callers who have to say who they are

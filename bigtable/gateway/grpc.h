@@ -160,4 +160,11 @@ void grpc_set_outcome(struct grpc_call *call, int rc, const struct err *err);
 /* Let the status be @code, whatever error the handler returns. */
 void grpc_set_code(struct grpc_call *call, enum grpc_code code);
 
+/* Let it be FAILED_PRECONDITION, with a google.rpc.PreconditionFailure whose
+ * violation is of @type; all are copied. */
+void grpc_set_precondition(struct grpc_call *call,
+                           struct slice type,
+                           struct slice subject,
+                           struct slice description);
+
 #endif /* BIGTABLE_GATEWAY_GRPC_H */

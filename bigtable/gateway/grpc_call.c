@@ -63,6 +63,7 @@ static void grpc_call_free_memory(struct grpc_call *call)
     buf_close(&call->scratch);
     buf_close(&call->out);
     buf_close(&call->text);
+    buf_close(&call->detail);
     buf_close(&call->authorization);
     mem_free(call);
 }
@@ -75,6 +76,7 @@ static void grpc_call_reset(struct grpc_call *call)
                               .scratch = call->scratch,
                               .out = call->out,
                               .text = call->text,
+                              .detail = call->detail,
                               .authorization = call->authorization};
     if (clean.message_cap > SPARE_BYTES_MAX) {
         mem_free(clean.message);
@@ -84,6 +86,7 @@ static void grpc_call_reset(struct grpc_call *call)
     keep_or_close(&clean.scratch);
     keep_or_close(&clean.out);
     keep_or_close(&clean.text);
+    keep_or_close(&clean.detail);
     keep_or_close(&clean.authorization);
     *call = clean;
 }
@@ -409,6 +412,16 @@ void grpc_set_code(struct grpc_call *call, enum grpc_code code)
 {
     call->code = code;
     call->code_set = true;
+}
+
+void grpc_set_precondition(struct grpc_call *call,
+                           struct slice type,
+                           struct slice subject,
+                           struct slice description)
+{
+    grpc_set_code(call, GRPC_FAILED_PRECONDITION);
+    buf_clear(&call->detail);
+    grpc_put_precondition(&call->detail, type, subject, description);
 }
 
 void grpc_set_outcome(struct grpc_call *call, int rc, const struct err *err)

@@ -105,6 +105,7 @@ struct grpc_call {
     bool code_set;
     enum grpc_code code;
     struct buf text;   /* Of the status; empty: none. */
+    struct buf detail; /* Of the status, too, an Any; empty: none. */
     uint64_t retry_us; /* Of ERR_DETAIL_RATE; 0: none. */
 };
 

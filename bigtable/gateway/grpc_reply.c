@@ -52,8 +52,8 @@ static nghttp2_nv trace_header(const struct grpc_call *call,
     return grpc_reply_header("traceresponse", slice_str(text));
 }
 
-/* grpc-status, grpc-message and, for who should come again, the details that
- * say when. */
+/* grpc-status, grpc-message and the details: what the handler set, or, for who
+ * should come again, when. */
 #define STATUS_HEADERS_MAX 3
 
 struct status_texts {
@@ -81,10 +81,14 @@ static size_t status_headers(const struct grpc_call *call,
         return 1;
     grpc_put_message(&t->message, buf_slice(&call->text));
     nv[1] = grpc_reply_header("grpc-message", buf_slice(&t->message));
-    if (call->code != GRPC_RESOURCE_EXHAUSTED || call->retry_us == 0)
+    if (call->detail.len)
+        grpc_put_details(&t->details, call->code, buf_slice(&call->text),
+                         buf_slice(&call->detail));
+    else if (call->code == GRPC_RESOURCE_EXHAUSTED && call->retry_us)
+        grpc_put_retry(&t->details, call->code, buf_slice(&call->text),
+                       call->retry_us);
+    if (t->details.len == 0)
         return 2;
-    grpc_put_retry(&t->details, call->code, buf_slice(&call->text),
-                   call->retry_us);
     nv[2] =
         grpc_reply_header("grpc-status-details-bin", buf_slice(&t->details));
     return 3;

@@ -76,6 +76,8 @@ void grpc_put_message(struct buf *out, struct slice text)
 /* --- details ------------------------------------------------------------- */
 
 #define RETRY_INFO "type.googleapis.com/google.rpc.RetryInfo"
+#define PRECONDITION_FAILURE                                                   \
+    "type.googleapis.com/google.rpc.PreconditionFailure"
 
 static void put_duration(struct buf *out, uint64_t us)
 {
@@ -111,20 +113,45 @@ static void put_base64(struct buf *out, struct slice bytes)
         buf_append_byte(out, digits[bits << (6 - held) & 63]);
 }
 
+void grpc_put_details(struct buf *out,
+                      enum grpc_code code,
+                      struct slice text,
+                      struct slice detail)
+{
+    struct buf status = BUF_INIT; /* A google.rpc.Status. */
+    pb_put_integer(&status, PB_Status_code, (int64_t)code);
+    pb_put_bytes(&status, PB_Status_message, text);
+    pb_put_bytes(&status, PB_Status_details, detail);
+    put_base64(out, buf_slice(&status));
+    buf_close(&status);
+}
+
 void grpc_put_retry(struct buf *out,
                     enum grpc_code code,
                     struct slice text,
                     uint64_t retry_us)
 {
     struct buf detail = BUF_INIT;
-    struct buf status = BUF_INIT; /* A google.rpc.Status. */
     grpc_put_retry_info(&detail, retry_us);
-    pb_put_integer(&status, PB_Status_code, (int64_t)code);
-    pb_put_bytes(&status, PB_Status_message, text);
-    pb_put_bytes(&status, PB_Status_details, buf_slice(&detail));
-    put_base64(out, buf_slice(&status));
+    grpc_put_details(out, code, text, buf_slice(&detail));
     buf_close(&detail);
-    buf_close(&status);
+}
+
+void grpc_put_precondition(struct buf *out,
+                           struct slice type,
+                           struct slice subject,
+                           struct slice description)
+{
+    struct buf failure = BUF_INIT;
+    const size_t violation =
+        pb_open(&failure, PB_PreconditionFailure_violations);
+    pb_put_bytes(&failure, PB_Violation_type, type);
+    pb_put_bytes(&failure, PB_Violation_subject, subject);
+    pb_put_bytes(&failure, PB_Violation_description, description);
+    pb_close(&failure, violation);
+    pb_put_bytes(out, PB_Any_type_url, SLICE_LIT(PRECONDITION_FAILURE));
+    pb_put_bytes(out, PB_Any_value, buf_slice(&failure));
+    buf_close(&failure);
 }
 
 /* A century, which can be added to a clock without overflow. */

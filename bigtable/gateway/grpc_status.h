@@ -51,6 +51,20 @@ void grpc_put_retry(struct buf *out,
                     struct slice text,
                     uint64_t retry_us);
 
+/* Append a google.protobuf.Any: a google.rpc.PreconditionFailure with one
+ * violation. */
+void grpc_put_precondition(struct buf *out,
+                           struct slice type,
+                           struct slice subject,
+                           struct slice description);
+
+/* Append the value of grpc-status-details-bin: a google.rpc.Status of @code and
+ * @text with @detail, an Any. */
+void grpc_put_details(struct buf *out,
+                      enum grpc_code code,
+                      struct slice text,
+                      struct slice detail);
+
 /* The value of grpc-timeout ("20S", "100m"): at most eight digits and one of
  * H M S m u n. False: it is none. */
 bool grpc_parse_timeout(struct slice text, uint64_t *ns);

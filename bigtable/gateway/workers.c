@@ -3,28 +3,18 @@
  */
 #include "bigtable/gateway/workers.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 
-/* On the stack of the fiber that waits for it. */
-struct piece {
-    struct piece *next;
-    void (*fn)(void *arg);
-    void *arg;
-    struct cond ended;
-    bool done;
-};
-
 struct workers {
-    struct world *world; /* Borrowed. */
-    struct mutex mutex;  /* Guards all below. */
-    struct cond changed; /* A piece came, or stopping. */
-    struct piece *first; /* Oldest. */
-    struct piece **last;
+    struct world *world;         /* Borrowed. */
+    struct mutex mutex;          /* Guards all below. */
+    struct cond changed;         /* A piece came, or stopping. */
+    struct workers_piece *first; /* Oldest. */
+    struct workers_piece **last;
     size_t waiting_count; /* Pieces on the list. */
     size_t idle_count;    /* Threads that wait. */
     struct task **threads;
@@ -64,9 +54,9 @@ void workers_free(struct workers *p)
 }
 
 /* PRE: the mutex is held. NULL when there is none. */
-static struct piece *workers_take(struct workers *p)
+static struct workers_piece *workers_take(struct workers *p)
 {
-    struct piece *w = p->first;
+    struct workers_piece *w = p->first;
     if (!w)
         return NULL;
     INVARIANT(p->waiting_count > 0);
@@ -82,7 +72,7 @@ static void run_thread(void *arg)
     struct workers *p = arg;
     mutex_lock(&p->mutex);
     for (;;) {
-        struct piece *w = workers_take(p);
+        struct workers_piece *w = workers_take(p);
         if (!w && p->stopping)
             break;
         if (!w) {
@@ -101,22 +91,47 @@ static void run_thread(void *arg)
     mutex_unlock(&p->mutex);
 }
 
-void workers_run(struct workers *p, void (*fn)(void *arg), void *arg)
+/* PRE: the mutex is held. */
+static void workers_put(struct workers *p, struct workers_piece *w)
 {
-    PRE(fn);
-
-    struct piece w = {.fn = fn, .arg = arg};
-    cond_init(&w.ended);
-    mutex_lock(&p->mutex);
-    *p->last = &w;
-    p->last = &w.next;
+    PRE(w->fn && !w->done);
+    cond_init(&w->ended);
+    *p->last = w;
+    p->last = &w->next;
     p->waiting_count++;
     if (p->waiting_count > p->idle_count && p->thread_count < p->thread_max)
         p->threads[p->thread_count++] =
             task_start(p->world, "gateway", run_thread, p);
     cond_signal(&p->changed);
+}
+
+void workers_run(struct workers *p, void (*fn)(void *arg), void *arg)
+{
+    struct workers_piece w = {.fn = fn, .arg = arg};
+    mutex_lock(&p->mutex);
+    workers_put(p, &w);
     while (!w.done)
         cond_wait(&w.ended, &p->mutex);
     mutex_unlock(&p->mutex);
     cond_close(&w.ended);
+}
+
+void workers_begin(struct workers *p, struct workers_piece *w)
+{
+    mutex_lock(&p->mutex);
+    workers_put(p, w);
+    mutex_unlock(&p->mutex);
+}
+
+bool workers_await(struct workers *p, struct workers_piece *w, uint64_t us)
+{
+    bool done;
+    mutex_lock(&p->mutex);
+    if (!w->done)
+        (void)cond_wait_us(&w->ended, &p->mutex, p->world, us);
+    done = w->done;
+    mutex_unlock(&p->mutex);
+    if (done)
+        cond_close(&w->ended);
+    return done;
 }

@@ -227,3 +227,10 @@ struct gsql_bounds gsql_bounds_of(struct gsql_translator *t,
         return of_prefix(t, a);
     return all;
 }
+
+struct gsql_bounds gsql_bounds_after(struct gsql_translator *t,
+                                     struct gsql_bounds b,
+                                     struct slice key)
+{
+    return both(b, of_comparison(t, SLICE_LIT(">"), key));
+}

@@ -31,4 +31,9 @@ struct gsql_bounds gsql_bounds_of(struct gsql_translator *t,
                                   const struct gsql_node *where,
                                   struct slice alias);
 
+/* Those of @b whose keys are behind @key. */
+struct gsql_bounds gsql_bounds_after(struct gsql_translator *t,
+                                     struct gsql_bounds b,
+                                     struct slice key);
+
 #endif /* BIGTABLE_GOOGLESQL_GSQL_BOUNDS_H */

@@ -48,6 +48,8 @@ struct gsql_translator {
     size_t bytes;   /* Of SQL made so far. */
     int view_depth;
     int aggregate_depth; /* Inside an aggregate's arguments. */
+    bool wants_key;      /* The table named next is the keyed query's, */
+    bool is_keyed;       /* and it was one. */
     int rc;              /* Of the first error; nothing counts after it. */
     struct err *err;
 };

@@ -202,10 +202,16 @@ static void emit_table(struct gsql_translator *t,
     struct gsql_relation r = {.view = SLICE_EMPTY};
     struct gsql_bounds bounds;
     const unsigned table = t->names;
+    const bool keyed = t->wants_key;
     bool history;
+    t->wants_key = false;
     if (t->rc == 0)
         t->rc =
             t->options->find(t->options->ctx, s->name, t->arena, &r, t->err);
+    if (t->rc == ERR_NOTFOUND) {
+        t->rc = 0;
+        gsql_error(t, s->at, "Table not found", s->name);
+    }
     if (t->rc)
         return;
     if (r.view.len) {
@@ -224,6 +230,11 @@ static void emit_table(struct gsql_translator *t,
     }
     history = put_options(t, s, b);
     bounds = gsql_bounds_of(t, where, o->alias);
+    t->is_keyed = keyed;
+    if (keyed && t->options->resume)
+        bounds = gsql_bounds_after(t, bounds, t->options->resume->after);
+    if (keyed)
+        buf_append_str(b, ", ordered := true");
     put_bounds(&bounds, b);
     buf_append_byte(b, ')');
     add_families(t, o, table, &r, history);
@@ -476,11 +487,18 @@ static uint64_t number_of(struct gsql_translator *t, const struct gsql_node *n)
     return v;
 }
 
-static void
-put_limit(struct gsql_translator *t, const struct gsql_query *q, struct buf *b)
+static void put_limit(struct gsql_translator *t,
+                      const struct gsql_query *q,
+                      bool keyed,
+                      struct buf *b)
 {
-    const uint64_t limit = number_of(t, q->limit);
-    const uint64_t offset = number_of(t, q->offset);
+    uint64_t limit = number_of(t, q->limit);
+    uint64_t offset = number_of(t, q->offset);
+    if (keyed && t->options->resume) {
+        offset = UINT64_MAX;
+        if (limit != UINT64_MAX)
+            limit -= MIN_OF(limit, t->options->resume->rows);
+    }
     if (limit != UINT64_MAX)
         buf_printf(b, " LIMIT %llu", (unsigned long long)limit);
     if (offset != UINT64_MAX)
@@ -525,6 +543,7 @@ static void put_clauses(struct gsql_translator *t,
                         struct gsql_query *q,
                         struct body *body,
                         struct gsql_scope *scope,
+                        bool keyed,
                         struct buf *b)
 {
     if (gsql_has_aggregate(q->where))
@@ -536,25 +555,74 @@ static void put_clauses(struct gsql_translator *t,
     put_group(t, q, b);
     put_condition(t, "HAVING", q->having, b);
     scope->selected_first = true;
-    gsql_put_order(t, q->order, true, b);
-    put_limit(t, q, b);
+    if (!keyed)
+        gsql_put_order(t, q->order, true, b);
+    put_limit(t, q, keyed, b);
 }
+
+/* --- keyed queries ------------------------------------------------------- */
+
+/* Does no selected column hide the key's name? */
+static bool selects_no_other_key(const struct gsql_query *q)
+{
+    const struct slice key = SLICE_LIT("_key");
+    for (const struct gsql_node *n = q->select; n; n = n->next)
+        if (gsql_same_name(n->alias, key) ||
+            (n->kind == GSQL_STAR && find_name(n->b, key, true)) ||
+            (n->kind == GSQL_MEMBER && gsql_same_name(n->text, key) &&
+             n->a->kind != GSQL_NAME))
+            return false;
+    return true;
+}
+
+/* Is the order that of the keys? */
+static bool has_key_order(const struct gsql_query *q)
+{
+    const struct gsql_node *n = q->order;
+    if (!n)
+        return true;
+    return !n->next && !n->flag && n->text.len == 0 &&
+           n->a->kind == GSQL_NAME &&
+           gsql_same_name(n->a->text, SLICE_LIT("_key")) &&
+           selects_no_other_key(q);
+}
+
+/* Has the query one row for each row of one table that it lets through, in the
+ * order of the keys? */
+static bool is_plain_scan(const struct gsql_query *q)
+{
+    if (!q->from || q->from->next || q->from->kind != GSQL_FROM_TABLE ||
+        q->distinct || q->group || q->group_all || q->having)
+        return false;
+    for (const struct gsql_node *n = q->select; n; n = n->next)
+        if (n->kind != GSQL_STAR && gsql_has_aggregate(n))
+            return false;
+    return has_key_order(q);
+}
+
+/* --- a query ------------------------------------------------------------- */
 
 static struct body emit_query(struct gsql_translator *t, struct gsql_query *q)
 {
     struct body body = {.count = 0};
+    bool keyed;
     struct gsql_scope scope = {.sources = NULL};
     struct buf from = BUF_INIT, selected = BUF_INIT, out = BUF_INIT;
     const struct gsql_scope *outer = t->scope;
     t->scope = &scope;
+    t->wants_key &= is_plain_scan(q);
     emit_from(t, q, &scope, &from);
+    keyed = t->is_keyed && !outer && t->rc == 0;
     if (t->rc == 0)
         emit_selected(t, q, &body, &selected);
+    if (keyed)
+        buf_printf(&selected, ", %.*s AS k",
+                   SLICE_ARG(scope.sources->columns[0].sql));
     buf_append_str(&out, q->distinct ? "SELECT DISTINCT " : "SELECT ");
     buf_append_slice(&out, buf_slice(&selected));
     buf_append_slice(&out, buf_slice(&from));
     if (t->rc == 0)
-        put_clauses(t, q, &body, &scope, &out);
+        put_clauses(t, q, &body, &scope, keyed, &out);
     t->scope = outer;
     buf_close(&from);
     buf_close(&selected);
@@ -572,6 +640,7 @@ int gsql_translate(struct slice query,
     struct gsql_translator t = {.options = options,
                                 .arena = arena,
                                 .text = query,
+                                .wants_key = options->keyed,
                                 .err = err ? err : &own};
     struct gsql_query *q;
     struct gsql_column *columns;
@@ -587,7 +656,20 @@ int gsql_translate(struct slice query,
     for (size_t i = 0; i < body.count; i++)
         columns[i] =
             (struct gsql_column){body.columns[i].name, body.columns[i].type};
-    *out = (struct gsql_result){
-        .sql = body.sql, .columns = columns, .column_count = body.count};
+    *out = (struct gsql_result){.sql = body.sql,
+                                .columns = columns,
+                                .column_count = body.count,
+                                .is_keyed = t.is_keyed};
     return 0;
+}
+
+void gsql_put_cast(const struct gsql_result *result, struct buf *out)
+{
+    for (size_t i = 0; i < result->column_count; i++) {
+        buf_printf(out, "%s CAST(c%zu AS ", i ? "," : "SELECT", i);
+        gsql_type_put_duckdb(result->columns[i].type, out);
+        buf_append_byte(out, ')');
+    }
+    buf_printf(out, "%s FROM (%.*s)", result->is_keyed ? ", k" : "",
+               SLICE_ARG(result->sql));
 }

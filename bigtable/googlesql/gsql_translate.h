@@ -22,6 +22,7 @@
 #include "bigtable/googlesql/gsql_type.h"
 
 struct arena;
+struct buf;
 
 /* Bytes of a translated query, at most. */
 #define GSQL_SQL_BYTES_MAX ((size_t)8 << 20)
@@ -39,8 +40,8 @@ struct gsql_relation {
     size_t family_count;
 };
 
-/* The tables that a query may name. Find @name. Errors: ERR_NOTFOUND, and any
- * other, which end the translation. */
+/* The tables that a query may name. Find @name. Errors: ERR_NOTFOUND, of which
+ * the translation says where, and any other, which end it. */
 typedef int (*gsql_find_fn)(void *ctx,
                             struct slice name,
                             struct arena *arena,
@@ -56,11 +57,20 @@ struct gsql_param {
     struct slice bytes;
 };
 
+/* Where a query that is asked again continues. */
+struct gsql_resume {
+    struct slice after; /* The key of the last row that was delivered; */
+    uint64_t rows;      /* how many were, for LIMIT. */
+};
+
 struct gsql_options {
     gsql_find_fn find;
     void *ctx;
     const struct gsql_param *params;
     size_t param_count;
+    bool keyed;                       /* See gsql_result.is_keyed. */
+    const struct gsql_resume *resume; /* NULL: from the beginning. Only with
+                                         `keyed`; counts if the query is. */
 };
 
 struct gsql_column {
@@ -72,14 +82,24 @@ struct gsql_result {
     struct slice sql; /* Ends with a NUL. */
     const struct gsql_column *columns;
     size_t column_count;
+    /* The query hands on rows of one table: it has neither groups nor another
+     * order. If the options want that, its rows come in the order of their
+     * keys, one for each row of the table, and a column "k" behind the others
+     * has the key. */
+    bool is_keyed;
 };
 
 /* Translate @query. All of @out is of @arena. Errors: ERR_INVALID (what and
- * where), ERR_NOTFOUND (a table), those of the catalog. */
+ * where; also a table that is not there), those of the catalog. */
 MUST_CHECK int gsql_translate(struct slice query,
                               const struct gsql_options *options,
                               struct arena *arena,
                               struct gsql_result *out,
                               struct err *err);
+
+/* Append a query whose columns are those of @result, each cast to its type, so
+ * that what DuckDB delivers is what the types say; and the key, if there is
+ * one. PRE: gsql_type_settled() made the types. */
+void gsql_put_cast(const struct gsql_result *result, struct buf *out);
 
 #endif /* BIGTABLE_GOOGLESQL_GSQL_TRANSLATE_H */

@@ -91,6 +91,53 @@ bool gsql_type_fits(const struct gsql_type *a, const struct gsql_type *b)
            a->kind == b->kind || (gsql_is_number(a) && gsql_is_number(b));
 }
 
+/* Bounded as gsql_type_put() is. */
+const struct gsql_type *gsql_type_settled(struct arena *arena,
+                                          const struct gsql_type *t)
+{
+    struct gsql_type *out;
+    struct gsql_field *fields;
+    if (t->kind == GSQL_INTERVAL)
+        return NULL;
+    if (t->kind == GSQL_UNKNOWN)
+        return gsql_scalar(GSQL_INT64);
+    if (t->kind < GSQL_ARRAY)
+        return t;
+    out = arena_zalloc(arena, sizeof(*out));
+    *out = *t;
+    if (t->kind != GSQL_STRUCT)
+        out->element = gsql_type_settled(arena, t->element);
+    if (t->kind == GSQL_MAP)
+        out->key = gsql_type_settled(arena, t->key);
+    if (t->kind != GSQL_STRUCT)
+        return out->element && (out->key || t->kind == GSQL_ARRAY) ? out : NULL;
+    fields = arena_alloc(arena, (t->field_count + 1) * sizeof(*fields));
+    for (size_t i = 0; i < t->field_count; i++) {
+        fields[i].name = t->fields[i].name;
+        fields[i].type = gsql_type_settled(arena, t->fields[i].type);
+        if (!fields[i].type)
+            return NULL;
+    }
+    out->fields = fields;
+    return out;
+}
+
+bool gsql_type_eq(const struct gsql_type *a, const struct gsql_type *b)
+{
+    if (a->kind != b->kind || a->field_count != b->field_count)
+        return false;
+    if (a->kind == GSQL_MAP && !gsql_type_eq(a->key, b->key))
+        return false;
+    if ((a->kind == GSQL_MAP || a->kind == GSQL_ARRAY) &&
+        !gsql_type_eq(a->element, b->element))
+        return false;
+    for (size_t i = 0; i < a->field_count; i++)
+        if (!slice_eq(a->fields[i].name, b->fields[i].name) ||
+            !gsql_type_eq(a->fields[i].type, b->fields[i].type))
+            return false;
+    return true;
+}
+
 enum gsql_kind gsql_kind_of(struct slice name)
 {
     for (int k = GSQL_BOOL; k < GSQL_KIND_COUNT; k++)

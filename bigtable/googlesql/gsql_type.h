@@ -67,6 +67,13 @@ bool gsql_is_history(const struct gsql_type *t);
 bool gsql_type_fits(const struct gsql_type *a, const struct gsql_type *b);
 bool gsql_is_number(const struct gsql_type *t);
 
+/* @t as a result has it: what is not known is an INT64, as an untyped NULL is.
+ * NULL: @t has a part that no column can have. */
+const struct gsql_type *gsql_type_settled(struct arena *arena,
+                                          const struct gsql_type *t);
+/* Are the types the same, with the names of fields? */
+bool gsql_type_eq(const struct gsql_type *a, const struct gsql_type *b);
+
 /* The kind that a type's name means, in any case; GSQL_UNKNOWN: none. */
 enum gsql_kind gsql_kind_of(struct slice name);
 /* Append the type as GoogleSQL writes it, and as DuckDB does. */

@@ -163,6 +163,7 @@ static int take_parameters(duckdb_bind_info info,
         .binary = named_flag(info, "binary"),
         .text = named_flag(info, "text"),
         .history = named_flag(info, "history"),
+        .ordered = named_flag(info, "ordered"),
         .missing = named_text(info, arena, "missing"),
         .key_from = named_bytes(info, arena, "key_from"),
         .key_to = named_bytes(info, arena, "key_to"),
@@ -263,6 +264,7 @@ static void bind_relation(duckdb_bind_info info, bool by_cells)
     if (rc == 0)
         rc = sql_relation_open(r, name, &p, &err);
     if (rc) {
+        sql_stores_note_failure(stores, &err);
         sql_scan_fail_text(&err, &r->arena, &name);
         duckdb_bind_set_error(info, name);
         sql_relation_free(r);
@@ -317,6 +319,7 @@ static const struct {
     {"versions", DUCKDB_TYPE_UBIGINT},     {"time_from", DUCKDB_TYPE_TIMESTAMP},
     {"time_to", DUCKDB_TYPE_TIMESTAMP},    {"row_limit", DUCKDB_TYPE_UBIGINT},
     {"columns", DUCKDB_TYPE_ANY},          {"keys", DUCKDB_TYPE_ANY},
+    {"ordered", DUCKDB_TYPE_BOOLEAN},
 };
 
 static int register_function(duckdb_connection connection,

@@ -253,7 +253,7 @@ static int choose_cells(struct sql_relation *r,
     o->time_min_us = p->time_from_us;
     o->time_max_us = p->time_to_us;
     o->row_limit = p->row_limit;
-    r->ordered = p->row_limit > 0;
+    r->ordered = p->ordered || p->row_limit > 0;
     if (p->program) {
         o->program = p->program;
         o->program_len = strlen(p->program);

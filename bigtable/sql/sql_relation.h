@@ -98,6 +98,7 @@ struct sql_parameters {
     bool text;
     bool history;
     bool has_keys;
+    bool ordered;        /* Rows in the order of their keys. */
     const char *missing; /* "skip" or "null". */
     struct slice key_from;
     struct slice key_to;   /* Exclusive, */

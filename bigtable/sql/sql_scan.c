@@ -12,11 +12,15 @@
 #include "bigtable/quarry.h"
 #include "bigtable/sql/sql_fill.h"
 #include "bigtable/sql/sql_relation.h"
+#include "bigtable/sql/sql_stores.h"
 
 /* Pieces a thread, so that a large one at the end does not leave the others
  * without work. */
 #define SQL_PIECES_PER_THREAD ((size_t)4)
 #define SQL_THREADS_MAX       ((size_t)64)
+/* Bytes of rows from which on a batch has enough of them: large rows must not
+ * come two thousand at a time. */
+#define SQL_BATCH_BYTES ((size_t)4 << 20)
 
 /* A statement's scan of one relation. Not changed once it began but for `next`.
  */
@@ -180,6 +184,7 @@ void sql_scan_begin(duckdb_init_info info)
         narrow_families(s);
     if (choose_pieces(s, &err)) {
         const char *text;
+        sql_stores_note_failure(s->relation->stores, &err);
         sql_scan_fail_text(&err, &s->arena, &text);
         duckdb_init_set_error(info, text);
         free_scan(s);
@@ -273,16 +278,27 @@ static int put_cells(struct sql_scan_thread *t,
     return rc;
 }
 
+static size_t row_bytes(const struct quarry_row *row)
+{
+    size_t bytes = row->key.len;
+    for (size_t i = 0; i < row->cell_count; i++)
+        bytes += row->cells[i].qualifier.len + row->cells[i].value.len;
+    return bytes;
+}
+
 static int fill_batch(struct sql_scan_thread *t,
                       uint64_t room,
                       uint64_t *length,
                       struct err *err)
 {
     const bool by_cells = t->scan->relation->by_cells;
+    size_t bytes = 0;
     int rc = 0;
-    while (rc == 0 && *length < room) {
-        if (!by_cells || !t->row || t->cell_index == t->row->cell_count)
+    while (rc == 0 && *length < room && bytes < SQL_BATCH_BYTES) {
+        if (!by_cells || !t->row || t->cell_index == t->row->cell_count) {
             rc = next_row(t, err);
+            bytes += rc == 0 && t->row ? row_bytes(t->row) : 0;
+        }
         if (rc || !t->row)
             break;
         rc = by_cells ? put_cells(t, room, length, err)
@@ -302,6 +318,7 @@ void sql_scan_rows(duckdb_function_info info, duckdb_data_chunk out)
     if (fill_batch(t, duckdb_vector_size(), &length, &err)) {
         struct arena arena;
         const char *text;
+        sql_stores_note_failure(t->scan->relation->stores, &err);
         arena_init(&arena);
         sql_scan_fail_text(&err, &arena, &text);
         duckdb_function_set_error(info, text);

@@ -25,6 +25,7 @@ struct sql_stores {
     struct open_store *first; /* Owned. */
     bool notes_wanted;
     struct buf notes;
+    struct err failure; /* Its code is 0: none. */
 };
 
 struct sql_stores *sql_stores_new(sql_store_fn own, void *ctx)
@@ -128,4 +129,23 @@ void sql_stores_take_notes(struct sql_stores *s, struct buf *out)
     buf_append_slice(out, buf_slice(&s->notes));
     buf_clear(&s->notes);
     mutex_unlock(&s->lock);
+}
+
+void sql_stores_note_failure(struct sql_stores *s, const struct err *err)
+{
+    PRE(err->code);
+    mutex_lock(&s->lock);
+    if (!s->failure.code)
+        s->failure = *err;
+    mutex_unlock(&s->lock);
+}
+
+int sql_stores_take_failure(struct sql_stores *s, struct err *err)
+{
+    int rc;
+    mutex_lock(&s->lock);
+    rc = s->failure.code ? err_copy(err, &s->failure) : 0;
+    err_init(&s->failure);
+    mutex_unlock(&s->lock);
+    return rc;
 }

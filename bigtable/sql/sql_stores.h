@@ -46,4 +46,10 @@ void sql_stores_note(struct sql_stores *s, struct slice line);
 /* Append the lines to @out and forget them. */
 void sql_stores_take_notes(struct sql_stores *s, struct buf *out);
 
+/* DuckDB keeps the text of a failure and not its code: the first failure of a
+ * scan since the last sql_stores_take_failure(). */
+void sql_stores_note_failure(struct sql_stores *s, const struct err *err);
+/* Give and forget it; 0: there was none. */
+int sql_stores_take_failure(struct sql_stores *s, struct err *err);
+
 #endif /* BIGTABLE_SQL_SQL_STORES_H */

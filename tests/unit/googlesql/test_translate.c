@@ -5,6 +5,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"
+#include "base/core/panic.h"
 #include "bigtable/googlesql/gsql_lexer.h"
 #include "bigtable/googlesql/gsql_literal.h"
 #include "bigtable/googlesql/gsql_translate.h"
@@ -167,7 +168,7 @@ static const struct {
     {"SELECT", "[at 1:7]"},
     {"SELECT 1 FROM", "[at 1:14]"},
     {"SELECT 1\n  FROM t WHERE", "[at 2:15]"},
-    {"SELECT * FROM nowhere", "no table"},
+    {"SELECT * FROM nowhere", "Table not found: nowhere [at 1:15]"},
     {"SELECT x FROM t", "Unrecognized name: x [at 1:8]"},
     {"SELECT cf.q FROM t", "Cannot access field q on a value with type "
                            "MAP<BYTES, BYTES> [at 1:10]"},
@@ -219,6 +220,73 @@ START_TEST(test_refused)
         ck_assert_msg(rc != 0 && strstr(err.text, refused[i].message),
                       "%s: %d %s", refused[i].query, rc, err.text);
         arena_close(&arena);
+    }
+}
+
+END_TEST
+
+/* Queries over the rows of one table, in the order of the keys, are keyed; one
+ * that is resumed begins behind a key. */
+static const struct {
+    const char *query;
+    const char *whole; /* Part of the translation; NULL: it is not keyed. */
+    const char *resumed;
+} scans[] = {
+    {"SELECT cf FROM t",
+     "SELECT t0.f1 AS c0, t0.f0 AS k FROM quarry(('t'::VARCHAR), binary := "
+     "true, ordered := true)",
+     "ordered := true, key_from := ('\\x62\\x00'::BLOB))"},
+    {"SELECT * FROM t WHERE _key < 'c' ORDER BY _key LIMIT 9 OFFSET 3",
+     "('\\x63'::BLOB)) LIMIT 9 OFFSET 3", "('\\x63'::BLOB)) LIMIT 5"},
+    {"SELECT 1 FROM t WHERE _key IN ('a', 'b', 'c')",
+     "keys := [('\\x61'::BLOB), ", "keys := [('\\x63'::BLOB)]"},
+    {"SELECT 1 FROM t WHERE _key = 'b'", "keys := [", "keys := []::BLOB[]"},
+    {"SELECT 1 FROM t LIMIT 2", " LIMIT 2", " LIMIT 0"},
+    {"SELECT _key FROM t ORDER BY _key DESC", NULL, NULL},
+    {"SELECT cf['a'] AS _key FROM t ORDER BY _key", NULL, NULL},
+    {"SELECT * REPLACE (cf['a'] AS _key) FROM t ORDER BY _key", NULL, NULL},
+    {"SELECT _key FROM t ORDER BY _key, cf['a']", NULL, NULL},
+    {"SELECT DISTINCT _key FROM t", NULL, NULL},
+    {"SELECT COUNT(*) FROM t", NULL, NULL},
+    {"SELECT _key FROM t GROUP BY _key", NULL, NULL},
+    {"SELECT e FROM t, UNNEST(MAP_KEYS(cf)) AS e", NULL, NULL},
+    {"SELECT id FROM v", NULL, NULL},
+    {"SELECT k FROM (SELECT _key AS k FROM t)", NULL, NULL},
+    {"SELECT 1", NULL, NULL},
+};
+
+static void expect_scan(const char *query,
+                        const struct gsql_resume *resume,
+                        const char *part)
+{
+    const struct gsql_options options = {
+        .find = find, .keyed = true, .resume = resume};
+    struct arena arena;
+    struct gsql_result r;
+    struct err err = ERR_INIT;
+    arena_init(&arena);
+    ck_assert_msg(
+        gsql_translate(slice_str(query), &options, &arena, &r, &err) == 0,
+        "%s: %s", query, err.text);
+    ck_assert_msg(r.is_keyed == (part != NULL), "%s", query);
+    if (part) {
+        char *sql = mem_strndup(r.sql.data, r.sql.len);
+        /* Names of the table's columns are between bounds and LIMIT. */
+        char *names = strstr(sql, " AS t0(f0, f1, f2)");
+        ck_assert(names);
+        memmove(names, names + 18, strlen(names + 18) + 1);
+        ck_assert_msg(strstr(sql, part), "%s: %s", query, sql);
+        mem_free(sql);
+    }
+    arena_close(&arena);
+}
+
+START_TEST(test_keyed)
+{
+    const struct gsql_resume resume = {.after = SLICE_LIT("b"), .rows = 4};
+    for (size_t i = 0; i < ARRAY_LEN(scans); i++) {
+        expect_scan(scans[i].query, NULL, scans[i].whole);
+        expect_scan(scans[i].query, &resume, scans[i].resumed);
     }
 }
 
@@ -280,4 +348,9 @@ START_TEST(test_columns)
 
 END_TEST
 
-TEST_MAIN("translate", test_accepted, test_refused, test_depth, test_columns)
+TEST_MAIN("translate",
+          test_accepted,
+          test_refused,
+          test_keyed,
+          test_depth,
+          test_columns)
