@@ -40,6 +40,24 @@ extern "C" {
 #define QUARRY_OBSERVER_COLUMNS_MAX 64
 #define QUARRY_OBSERVER_TRIES       3
 
+/* A program that an observer keeps. Servers with the role `follow` run it, and
+ * so does `quarry follow run`: on behalf of who made the observer, commands and
+ * Python in a cage. docs/observers.md says what it reads and answers. */
+struct quarry_observer_program {
+    /* "command": of the shell; "saw": Sawzall; "python": a source file. NULL:
+     * there is none, and a program calls quarry_observer_run(). */
+    const char *kind;
+    struct slice text;
+    const char *function; /* Of Python: its name. */
+    /* Its answer for a row is all that the row stands for: cells of an
+     * earlier answer that are not in the new one are deleted. Always so of
+     * Sawzall. */
+    bool derives;
+    bool stays;            /* A command that answers each line at once. */
+    uint64_t timeout_us;   /* Without an answer it is ended; 0: 30 s. */
+    uint64_t memory_bytes; /* 0: 512 MiB. */
+};
+
 struct quarry_observer_spec {
     const char *name;  /* [a-z0-9_.-]{1,64} */
     const char *table; /* It observes. */
@@ -54,6 +72,13 @@ struct quarry_observer_spec {
     size_t write_count;
     /* A row for which the function failed as often is put aside: 0: 3. */
     unsigned tries;
+    struct quarry_observer_program program;
+    /* The table of answers that name none; NULL: none. If nothing else is
+     * declared, all its families may be written. */
+    const char *output;
+    /* A row that was put aside is tried again after this time, then after
+     * twice, four times, … 64 times of it; 0: when somebody asks for it. */
+    uint64_t retry_us;
 };
 
 /* Make an observer of what is written from now on. Errors: ERR_EXISTS;
@@ -81,7 +106,8 @@ struct quarry_observation {
     size_t change_count;
     const struct quarry_row *cells; /* The row now; NULL: it has none. */
     struct quarry_txn *txn;         /* For other reads: of the same moment. */
-    struct observer_run *run;       /* The library's. */
+    struct observer_run *run;       /* The library's, as the next. */
+    struct observed_row *observed;
 };
 
 /* Change rows in the transaction: by quarry_observer_write() alone. 0, or an
@@ -108,7 +134,8 @@ struct quarry_observer_run_options {
 /* Run observer @name with @fn, one row at a time; of any number of processes
  * that call this, one runs it, and another takes over when that dies. @options
  * may be NULL: it never ends. @fn runs on a thread of the library. Errors:
- * ERR_NOTFOUND; ERR_ABORTED: until_caught_up, and it fails again and again. */
+ * ERR_NOTFOUND; ERR_INVALID: it keeps its program; ERR_ABORTED:
+ * until_caught_up, and it fails again and again. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_observer_run(struct quarry *q,
                     const char *name,
@@ -123,7 +150,8 @@ struct quarry_observer_letter {
     struct slice row;
     const char *error;
     int64_t time_us;
-    bool waits; /* It will be tried again. */
+    bool waits;     /* It will be tried again. */
+    unsigned times; /* It was put aside in a row. */
 };
 
 /* Those of @name, by row. *@out is owned: quarry_observer_letters_free(). */

@@ -1,7 +1,7 @@
 /* The command that a worker starts to fork attempts of a job from: its words
  * give the cell, the worker's name and credentials. main() looks for it first;
  * help and completion do not show it, because it works on descriptors of its
- * worker.
+ * worker. So does what starts the commands of observers.
  */
 #include "cli/attempts.h"
 
@@ -19,6 +19,7 @@
 #include "jobs/jobs.h"
 #include "mapreduce/attempt/exec.h"
 #include "mapreduce/cluster/job_paths.h"
+#include "mapreduce/sandbox/caged_command.h"
 
 struct attempts {
     char *const *words;
@@ -85,6 +86,7 @@ void attempts_command(int argc, char *const *argv)
                                  .store = &a.store,
                                  .open_fs = open_fs,
                                  .ctx = &a};
+    caged_command_main(argc, argv);
     if (argc != 2 + ATTEMPTS_WORDS || strcmp(argv[1], ATTEMPTS_COMMAND) != 0)
         return;
     o.weak_sandbox = strcmp(a.words[ATTEMPTS_WEAK], "weak") == 0;

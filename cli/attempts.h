@@ -20,7 +20,8 @@ enum attempts_word {
 
 #define ATTEMPTS_COMMAND "attempts"
 
-/* If @argv is that command, be it, and do not return. */
+/* If @argv is that command, or the launcher of an observer's, be it, and do not
+ * return. */
 void attempts_command(int argc, char *const *argv);
 
 #endif /* CLI_ATTEMPTS_H */

@@ -244,6 +244,9 @@ run_follow_drop(struct cli *cli, const struct args *args, struct err *err)
 static const struct option follow_run_options[] = {
     {"until-caught-up", 0, NULL,
      "end when all that was written before has been dealt with"},
+    {"weak-sandbox", 0, NULL,
+     "run observers' commands where the kernel cannot confine them"},
+    {"no-sandbox", 0, NULL, "they may do whatever you may"},
     {.name = NULL},
 };
 
@@ -319,6 +322,10 @@ run_follow_run(struct cli *cli, const struct args *args, struct err *err)
     struct follower_host *h = NULL;
     struct follow_wait w = {.known = BUF_INIT};
     struct follower_host_options o = {.name = NULL};
+    const struct observe_host allowed = {
+        .weak_sandbox = args_flag(args, "weak-sandbox"),
+        .no_sandbox = args_flag(args, "no-sandbox")};
+    struct follow_kinds kinds;
     char name[64];
     int rc = cli_store(cli, CLI_EXISTING, &w.quarry, err);
     snprintf(name, sizeof(name), "process %ld", (long)getpid());
@@ -332,9 +339,9 @@ run_follow_run(struct cli *cli, const struct args *args, struct err *err)
             follower_infos_free(f, 1);
     }
     (void)interrupt_watch();
+    follow_kinds_init(&kinds, &allowed);
     if (rc == 0)
-        rc = follower_host_open(w.quarry, follow_kinds, follow_kind_count, &o,
-                                &h, err);
+        rc = follower_host_open(w.quarry, kinds.list, kinds.count, &o, &h, err);
     if (rc == 0)
         rc = wait_in_foreground(&w, args_flag(args, "until-caught-up"), err);
     follower_host_close(h);

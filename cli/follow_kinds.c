@@ -1,16 +1,25 @@
-/* The kinds of followers: a line each, here and in the list. */
+/* The kinds of followers: a line each, in the list. */
 #include "cli/follow_kinds.h"
 
+#include "base/core/panic.h"
 #include "bigtable/follow/follow.h"
 #include "bigtable/replication/replication_follower.h"
 #include "bigtable/view/view_follow.h"
 
-/* Ends with NULL, so that it may be empty. */
-const struct follower_kind *const follow_kinds[] = {
-    &view_kind,
-    &replication_follower,
+static const struct observer_engine *const observer_engines[] = {
+    &observe_command,
+    &observe_python,
+    &observer_saw,
     NULL,
 };
 
-const size_t follow_kind_count =
-    sizeof(follow_kinds) / sizeof(follow_kinds[0]) - 1;
+void follow_kinds_init(struct follow_kinds *k,
+                       const struct observe_host *allowed)
+{
+    *k = (struct follow_kinds){.allowed = *allowed};
+    k->observer = observer_kind_make(observer_engines, &k->allowed);
+    k->list[k->count++] = &view_kind;
+    k->list[k->count++] = &replication_follower;
+    k->list[k->count++] = &k->observer.kind;
+    POST(k->count <= ARRAY_LEN(k->list));
+}

@@ -6,9 +6,19 @@
 
 #include <stddef.h>
 
-struct follower_kind;
+#include "bigtable/observer/observer_code.h"
+#include "mapreduce/observe/observe_command.h"
 
-extern const struct follower_kind *const follow_kinds[];
-extern const size_t follow_kind_count;
+struct follow_kinds {
+    const struct follower_kind *list[4];
+    size_t count;
+    struct observer_kind observer; /* In the list. */
+    struct observe_host allowed;   /* To observers' programs. */
+};
+
+/* All of them, where observers' programs are allowed @allowed. @k does not
+ * move. */
+void follow_kinds_init(struct follow_kinds *k,
+                       const struct observe_host *allowed);
 
 #endif /* CLI_FOLLOW_KINDS_H */

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/core/buf.h"
+#include "base/core/conf.h"
 #include "base/core/panic.h"
 #include "base/metrics/metrics.h"
 #include "base/runtime/log.h"
@@ -30,6 +31,7 @@ struct follow_role_state {
     char *memo;
     char *address;
     char *name;
+    struct follow_kinds kinds;
     struct task *task; /* Owned; NULL: not started, or joined. */
 
     struct mutex mutex; /* Of what follows. */
@@ -79,7 +81,7 @@ static void run_follow_task(void *arg)
     struct follower_host *h = NULL;
     struct quarry *q = NULL;
     if (open_store(f, &q) == 0 &&
-        follower_host_open(q, follow_kinds, follow_kind_count, &o, &h, NULL) ==
+        follower_host_open(q, f->kinds.list, f->kinds.count, &o, &h, NULL) ==
             0) {
         set_host(f, h);
         (void)wait_or_stop(f, 0);
@@ -90,35 +92,6 @@ static void run_follow_task(void *arg)
 }
 
 /* --- the role ------------------------------------------------------------ */
-
-static int
-follow_role_open(const struct role_env *env, void **out, struct err *err)
-{
-    struct follow_role_state *f = mem_zalloc(1, sizeof(*f));
-    bool alone = env->cell_count == 1 && env->cell_index == 0;
-    (void)err;
-    f->world = env->world;
-    f->security = env->security;
-    if (!alone || env->has_tablets)
-        f->cell = mem_strdup(env->cell);
-    f->memo = role_memo(env, "follow");
-    f->address = mem_strdup(env->address);
-    f->name = mem_strdup(env->name);
-    mutex_init(&f->mutex);
-    cond_init(&f->changed);
-    *out = f;
-    return 0;
-}
-
-static int follow_role_started(void *role, struct err *err)
-{
-    struct follow_role_state *f = role;
-    (void)err;
-    PRE(!f->task);
-    if (f->cell)
-        f->task = task_start(f->world, "follow", run_follow_task, f);
-    return 0;
-}
 
 static void follow_role_stopping(void *role)
 {
@@ -143,6 +116,42 @@ static void follow_role_close(void *role)
     cond_close(&f->changed);
     mutex_close(&f->mutex);
     mem_free(f);
+}
+
+static int
+follow_role_open(const struct role_env *env, void **out, struct err *err)
+{
+    struct follow_role_state *f = mem_zalloc(1, sizeof(*f));
+    bool alone = env->cell_count == 1 && env->cell_index == 0;
+    struct observe_host allowed = {.weak_sandbox = false};
+    int rc = conf_get_bool(env->conf, "follow", "weak-sandbox",
+                           &allowed.weak_sandbox, err);
+    follow_kinds_init(&f->kinds, &allowed);
+    f->world = env->world;
+    f->security = env->security;
+    if (!alone || env->has_tablets)
+        f->cell = mem_strdup(env->cell);
+    f->memo = role_memo(env, "follow");
+    f->address = mem_strdup(env->address);
+    f->name = mem_strdup(env->name);
+    mutex_init(&f->mutex);
+    cond_init(&f->changed);
+    if (rc) {
+        follow_role_close(f);
+        f = NULL;
+    }
+    *out = f;
+    return rc;
+}
+
+static int follow_role_started(void *role, struct err *err)
+{
+    struct follow_role_state *f = role;
+    (void)err;
+    PRE(!f->task);
+    if (f->cell)
+        f->task = task_start(f->world, "follow", run_follow_task, f);
+    return 0;
 }
 
 static void follow_role_status(void *role, struct buf *out)

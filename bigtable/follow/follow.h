@@ -136,6 +136,8 @@ struct follower_kind {
      * with @run may return when it was lost. Any other error, and a 0 that
      * comes earlier, is noted and tried again: after 1 s, 2 s, … 60 s. */
     int (*run)(struct follower_run *run, struct err *err);
+    /* Can this process run @r, or is it another's? NULL: any. Does not park. */
+    bool (*takes)(const struct follower_record *r);
 };
 
 /* --- what run() is given ------------------------------------------------- */

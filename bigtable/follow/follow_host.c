@@ -226,6 +226,8 @@ static bool look_at_row(struct follower_host *h, struct follower_row *row)
     }
     if (!kind || record->paused || (h->only && strcmp(h->only, key) != 0))
         return false;
+    if (kind->takes && !kind->takes(record))
+        return false;
     if (!is_free(h, key, row) || h->run_count == FOLLOWER_RUNS_MAX)
         return false;
     return take_it(h, key, kind, row);

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "bigtable/follow/follow.h"
-#include "bigtable/observer/observer_settings.h"
+#include "bigtable/observer/observer_code.h"
 
 /* --- cycles -------------------------------------------------------------- */
 
@@ -118,30 +119,106 @@ static int check_tables(struct quarry *q,
     return rc;
 }
 
+/* A store that had observers before they derived lacks a family. */
+static int add_made(struct quarry *q, struct err *err)
+{
+    const struct quarry_alter add = {QUARRY_ADD_FAMILY, OBSERVER_MADE,
+                                     "versions=1"};
+    struct quarry_table_info *info;
+    bool there = false;
+    int rc = quarry_table_describe(q, OBSERVER_LETTERS, &info, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < info->family_count; i++)
+        there = there || strcmp(info->families[i].name, OBSERVER_MADE) == 0;
+    quarry_table_info_free(info);
+    return there ? 0 : quarry_table_alter(q, OBSERVER_LETTERS, &add, 1, err);
+}
+
 static int make_letters(struct quarry *q, struct err *err)
 {
-    struct quarry_family_spec families[1 + QUARRY_TXN_FAMILIES] = {
-        {OBSERVER_LETTER, "versions=1"}};
+    struct quarry_family_spec families[2 + QUARRY_TXN_FAMILIES] = {
+        {OBSERVER_LETTER, "versions=1"}, {OBSERVER_MADE, "versions=1"}};
     struct quarry_group_spec group;
     int rc;
-    quarry_txn_specs(&families[1], &group);
+    quarry_txn_specs(&families[2], &group);
     rc = quarry_table_create(q, OBSERVER_LETTERS, families, ARRAY_LEN(families),
                              &group, 1, err);
-    return rc == ERR_EXISTS ? 0 : rc;
+    return rc == ERR_EXISTS ? add_made(q, err) : rc;
+}
+
+/* The families of the output, where nothing was declared. */
+struct output_families {
+    char *names[QUARRY_OBSERVER_COLUMNS_MAX]; /* Owned. */
+    size_t count;
+};
+
+static int declare_output(struct quarry *q,
+                          struct quarry_observer_spec *spec,
+                          struct output_families *f,
+                          struct err *err)
+{
+    struct quarry_table_info *info;
+    struct buf name = BUF_INIT;
+    int rc;
+    if (!spec->output || spec->write_count)
+        return 0;
+    rc = quarry_table_describe(q, spec->output, &info, err);
+    if (rc)
+        return rc;
+    if (info->family_count > QUARRY_OBSERVER_COLUMNS_MAX)
+        rc = err_set(err, ERR_INVALID,
+                     "table %s has %zu families: say which of them it writes",
+                     spec->output, info->family_count);
+    for (size_t i = 0; i < info->family_count && rc == 0; i++) {
+        /* Those that transactions made. */
+        if (info->families[i].name[0] == '.')
+            continue;
+        buf_printf(&name, "%s:%s", spec->output, info->families[i].name);
+        f->names[f->count++] = buf_take(&name);
+    }
+    quarry_table_info_free(info);
+    spec->writes = (const char *const *)f->names;
+    spec->write_count = f->count;
+    return rc;
+}
+
+/* A mistake in a program is better told now than by its first run. */
+static int check_saw(const struct quarry_observer_spec *spec,
+                     const struct observer_settings *s,
+                     struct err *err)
+{
+    const struct observer_setup setup = {
+        .name = spec->name, .table = spec->table, .settings = s};
+    void *state;
+    int rc;
+    if (!s->kind || strcmp(s->kind, observer_saw.kind) != 0)
+        return 0;
+    rc = observer_saw.open(&setup, &state, err);
+    if (rc == 0)
+        observer_saw.close(state);
+    return rc;
 }
 
 int quarry_observer_create(struct quarry *q,
-                           const struct quarry_observer_spec *spec,
+                           const struct quarry_observer_spec *given,
                            struct err *err)
 {
+    struct quarry_observer_spec copy = *given;
+    const struct quarry_observer_spec *spec = &copy;
+    struct output_families families = {.count = 0};
     struct observer_settings s = {.tries = 0};
     struct buf settings = BUF_INIT;
     struct follower_record r = {
         .kind = OBSERVER_KIND, .name = spec->name, .table = spec->table};
-    int rc = observer_settings_put(spec, &settings, err);
+    int rc = declare_output(q, &copy, &families, err);
+    if (rc == 0)
+        rc = observer_settings_put(spec, &settings, err);
     r.settings = buf_slice(&settings);
     if (rc == 0)
         rc = observer_settings_get(spec->table, r.settings, &s, err);
+    if (rc == 0)
+        rc = check_saw(spec, &s, err);
     if (rc == 0)
         rc = check_tables(q, spec->table, &s, err);
     if (rc == 0)
@@ -159,6 +236,8 @@ int quarry_observer_create(struct quarry *q,
             rc = follower_pause(q, OBSERVER_KIND, spec->name, false, err);
     }
     observer_settings_close(&s);
+    for (size_t i = 0; i < families.count; i++)
+        mem_free(families.names[i]);
     buf_close(&settings);
     return rc;
 }
@@ -168,6 +247,12 @@ int quarry_observer_create(struct quarry *q,
 static void put_prefix(struct buf *b, const char *name)
 {
     buf_printf(b, "%s/", name);
+}
+
+static unsigned times_of(struct slice text)
+{
+    uint64_t n = 0;
+    return text_parse_u64(text, &n, NULL) ? 0 : (unsigned)MIN_OF(n, 1000U);
 }
 
 static void add_letter(const struct quarry_row *row,
@@ -185,6 +270,8 @@ static void add_letter(const struct quarry_row *row,
             l.time_us = c->timestamp_us;
         }
         l.waits = l.waits || slice_eq_str(c->qualifier, "retry");
+        if (slice_eq_str(c->qualifier, "times"))
+            l.times = times_of(c->value);
     }
     l.row = slice_make(mem_strndup(key.data, key.len), key.len);
     *list = mem_realloc(*list, (*count + 1) * sizeof(**list));
@@ -303,9 +390,42 @@ int quarry_observer_retry(struct quarry *q,
     return rc;
 }
 
+/* Nobody runs it any more: no transaction is needed. */
+static int drop_made(struct quarry *q, const char *name, struct err *err)
+{
+    struct quarry_table *t = NULL;
+    struct quarry_scanner *rows = NULL;
+    const struct quarry_row *row;
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    struct quarry_range range;
+    struct quarry_read_options o = {
+        .ranges = &range, .range_count = 1, .versions = 1};
+    int rc = quarry_table_open(q, OBSERVER_LETTERS, &t, err);
+    buf_printf(&start, "%s:", name);
+    buf_printf(&end, "%s;", name); /* ';' follows ':'. */
+    range = (struct quarry_range){buf_slice(&start), buf_slice(&end)};
+    if (rc == 0)
+        rc = quarry_scan(t, &o, &rows, err);
+    while (rc == 0 && !(rc = quarry_scanner_next(rows, &row, err)) && row) {
+        struct quarry_mutation *m = quarry_mutation_new(row->key);
+        quarry_mutation_delete_family(m, OBSERVER_MADE);
+        rc = quarry_apply(t, m, NULL, err);
+        quarry_mutation_free(m);
+    }
+    if (rows)
+        quarry_scanner_close(rows);
+    quarry_table_close(t);
+    buf_close(&start);
+    buf_close(&end);
+    return rc;
+}
+
 int quarry_observer_drop(struct quarry *q, const char *name, struct err *err)
 {
     size_t changed;
     int rc = follower_drop(q, OBSERVER_KIND, name, err);
-    return rc ? rc : alter_letters(q, name, NULL, true, &changed, err);
+    if (rc == 0)
+        rc = alter_letters(q, name, NULL, true, &changed, err);
+    return rc ? rc : drop_made(q, name, err);
 }

@@ -8,177 +8,67 @@
  *     INV-2. Writes of a row reach the transaction when its function has
  *            succeeded, all of them or none.
  */
+#include "bigtable/observer/observer_run.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/follow/follow.h"
-#include "bigtable/observer/observer_settings.h"
-#include "bigtable/row/mutation.h"
 
 /* Changes of one transaction, about. */
 #define BATCH_BYTES ((size_t)64 << 10)
+/* Of the cells of rows that a program is given together, about. */
+#define GROUP_BYTES ((size_t)4 << 20)
 
 #define BACK_OFF_US     ((uint64_t)20000)
 #define BACK_OFF_US_MAX ((uint64_t)2000000)
 /* How often rows that shall be tried again are looked for. */
 #define LETTERS_NS ((uint64_t)1000000000)
-#define LOOK_US    ((uint64_t)20000)
+/* The delay before it is doubled so often at most, from half of it on. */
+#define RETRY_SHIFT_MAX 7U
+#define LOOK_US         ((uint64_t)20000)
 /* Runs that fail before a caller that waits is told. */
 #define FAILURES_MAX 2
 
 /* The kind of one process's function. */
 struct observer_code {
-    struct follower_kind kind; /* First: the run knows it alone. */
+    struct observer_kind base; /* First: the run knows it alone. */
     quarry_observer_fn fn;
     void *ctx;
 };
 
-/* A row of a batch. */
-struct observed_row {
-    struct slice key;   /* Borrowed from the changes. */
-    struct buf changes; /* struct quarry_change each. */
-    unsigned failures;
-    char error[ERR_TEXT_BYTES]; /* Of the last failure. */
-};
+/* --- a function of this process ------------------------------------------ */
 
-struct observer_write {
-    struct quarry_table *table; /* Borrowed. */
-    struct quarry_mutation *m;  /* Owned. */
-};
-
-struct observer_run {
-    struct follower_run *follower; /* Borrowed, as the next two. */
-    const struct observer_code *code;
-    struct quarry *quarry;
-    const char *name;
-    struct quarry_table *table; /* Owned, as all below. */
-    struct quarry_table *letters;
-    struct observer_settings settings;
-    struct quarry_table *outputs[QUARRY_OBSERVER_COLUMNS_MAX];
-    size_t output_count;
-    struct observed_row *rows; /* Of the batch. */
-    size_t row_count;
-    struct buf writes; /* struct observer_write each: of the present row. */
-    uint64_t letters_ns;
-};
-
-/* --- writes of the function ---------------------------------------------- */
-
-/* A deletion of a family is of all its columns. */
-static bool observer_has_family(const struct observer_settings *s,
-                                const char *table,
-                                struct slice family)
+static int
+function_open(const struct observer_setup *setup, void **state, struct err *err)
 {
-    for (size_t i = 0; i < s->write_count; i++)
-        if (!s->writes[i].qualifier && strcmp(s->writes[i].table, table) == 0 &&
-            slice_eq_str(family, s->writes[i].family))
-            return true;
-    return false;
-}
-
-static int find_output(struct observer_run *r,
-                       const char *table,
-                       struct quarry_table **out,
-                       struct err *err)
-{
-    int rc;
-    for (size_t i = 0; i < r->output_count; i++)
-        if (strcmp(quarry_table_name(r->outputs[i]), table) == 0) {
-            *out = r->outputs[i];
-            return 0;
-        }
-    PRE(r->output_count < QUARRY_OBSERVER_COLUMNS_MAX);
-    rc = quarry_table_open(r->quarry, table, out, err);
-    if (rc == 0)
-        r->outputs[r->output_count++] = *out;
-    return rc;
-}
-
-static int deny_write(const struct observer_run *r,
-                      const char *table,
-                      const struct mutation_op *op,
-                      struct err *err)
-{
-    if (op->kind == MUTATION_DELETE_ROW)
-        return err_set(err, ERR_DENIED,
-                       "observer %s deletes a row of %s: it may delete "
-                       "columns and families that it says it writes",
-                       r->name, table);
-    err_set(err, ERR_DENIED, "observer %s does not say that it writes %s:%.*s",
-            r->name, table, SLICE_ARG(op->family));
-    err_hint(err, "make it with %s:%.*s among what it writes", table,
-             SLICE_ARG(op->family));
-    return ERR_DENIED;
-}
-
-/* Everything that @m changes must have been declared; a whole row never is. */
-static int check_write(const struct observer_run *r,
-                       const char *table,
-                       const struct quarry_mutation *m,
-                       struct err *err)
-{
-    const struct observer_settings *s = &r->settings;
-    struct cursor c = cursor_make(buf_slice(&m->ops));
-    struct mutation_op op;
-    int rc = mutation_check(m, err);
-    while (rc == 0 && mutation_next(&c, &op)) {
-        bool whole = op.kind == MUTATION_DELETE_FAMILY;
-        bool declared = op.kind != MUTATION_DELETE_ROW;
-        declared =
-            declared &&
-            (whole ? observer_has_family(s, table, op.family)
-                   : observer_has_column(s->writes, s->write_count, table,
-                                         op.family, &op.qualifier));
-        if (!declared)
-            rc = deny_write(r, table, &op, err);
-    }
-    return rc;
-}
-
-static struct quarry_mutation *copy_mutation(const struct quarry_mutation *m)
-{
-    struct quarry_mutation *copy = quarry_mutation_new(buf_slice(&m->row));
-    buf_append_slice(&copy->ops, buf_slice(&m->ops));
-    copy->count = m->count;
-    return copy;
-}
-
-int quarry_observer_write(struct quarry_observation *o,
-                          const char *table,
-                          const struct quarry_mutation *m,
-                          struct err *err)
-{
-    struct observer_write w = {.table = NULL};
-    int rc = check_write(o->run, table, m, err);
-    if (rc == 0)
-        rc = find_output(o->run, table, &w.table, err);
-    if (rc)
-        return rc;
-    w.m = copy_mutation(m);
-    buf_append(&o->run->writes, &w, sizeof(w));
+    (void)err;
+    *state = (void *)(uintptr_t)setup->host;
     return 0;
 }
 
-static void drop_writes(struct observer_run *r)
+static void function_close(void *state)
 {
-    struct observer_write *w = (void *)r->writes.data;
-    for (size_t i = 0; i < r->writes.len / sizeof(*w); i++)
-        quarry_mutation_free(w[i].m);
-    buf_clear(&r->writes);
+    (void)state;
 }
 
-static int
-apply_writes(struct observer_run *r, struct quarry_txn *txn, struct err *err)
+static int function_rows(void *state,
+                         struct quarry_observation *rows,
+                         size_t count,
+                         size_t *done,
+                         struct err *err)
 {
-    const struct observer_write *w = (const void *)r->writes.data;
+    const struct observer_code *code = state;
     int rc = 0;
-    for (size_t i = 0; i < r->writes.len / sizeof(*w) && rc == 0; i++)
-        rc = quarry_txn_apply(txn, w[i].table, w[i].m, err);
+    for (*done = 0; *done < count && rc == 0; *done += rc == 0)
+        rc = code->fn(&rows[*done], code->ctx, err);
     return rc;
 }
+
+static const struct observer_engine observer_function = {
+    "function", function_open, function_rows, function_close};
 
 /* --- a batch ------------------------------------------------------------- */
 
@@ -199,15 +89,28 @@ static struct observed_row *row_of(struct observer_run *r, struct slice key)
     for (size_t i = r->row_count; i-- > 0;)
         if (slice_eq(r->rows[i].key, key))
             return &r->rows[i];
-    r->rows = mem_realloc(r->rows, (r->row_count + 1) * sizeof(*r->rows));
+    if (r->row_count == r->row_cap) {
+        r->row_cap = MAX_OF(2 * r->row_cap, (size_t)16);
+        r->rows = mem_realloc(r->rows, r->row_cap * sizeof(*r->rows));
+    }
     r->rows[r->row_count] = (struct observed_row){.key = key};
     return &r->rows[r->row_count++];
 }
 
+static void forget_cells(struct observed_row *row)
+{
+    quarry_row_free(row->cells);
+    row->cells = NULL;
+    observer_drop_writes(row);
+}
+
 static void clear_rows(struct observer_run *r)
 {
-    for (size_t i = 0; i < r->row_count; i++)
+    for (size_t i = 0; i < r->row_count; i++) {
+        forget_cells(&r->rows[i]);
         buf_close(&r->rows[i].changes);
+        buf_close(&r->rows[i].writes);
+    }
     r->row_count = 0;
 }
 
@@ -237,16 +140,23 @@ put_letter_key(const struct observer_run *r, struct slice row, struct buf *key)
     buf_append_slice(key, row);
 }
 
+/* The number of times is in the letter, for the next delay. */
 static int put_aside(struct observer_run *r,
                      struct quarry_txn *txn,
                      const struct observed_row *row,
                      struct err *err)
 {
     struct buf key = BUF_INIT;
+    char times[16];
+    int n = snprintf(times, sizeof(times), "%u", row->times + 1);
     int rc;
     put_letter_key(r, row->key, &key);
     rc = quarry_txn_put(txn, r->letters, buf_slice(&key), OBSERVER_LETTER,
                         SLICE_LIT("error"), slice_str(row->error), err);
+    if (rc == 0)
+        rc = quarry_txn_put(txn, r->letters, buf_slice(&key), OBSERVER_LETTER,
+                            SLICE_LIT("times"), slice_make(times, (size_t)n),
+                            err);
     if (rc == 0)
         rc = quarry_txn_delete(txn, r->letters, buf_slice(&key),
                                OBSERVER_LETTER, SLICE_LIT("retry"), err);
@@ -262,40 +172,159 @@ static bool is_stores(int rc)
            rc == ERR_IO || rc == ERR_FULL || rc == ERR_UNKNOWN_OUTCOME;
 }
 
-/* *@again: the function failed, and may be tried again. */
-static int do_row(struct observer_run *r,
-                  struct quarry_txn *txn,
-                  struct observed_row *row,
-                  bool *again,
-                  struct err *err)
+static bool is_function(const struct observer_run *r)
 {
-    struct quarry_row *cells = NULL;
+    return r->engine == &observer_function;
+}
+
+/* @row failed, unless the store did. *@again: it may be tried again. */
+static int blame(struct observer_run *r,
+                 struct observed_row *row,
+                 int rc,
+                 const struct err *why,
+                 bool *again,
+                 struct err *err)
+{
+    bool runs = !is_function(r) && rc == ERR_UNSUPPORTED;
+    PRE(rc != 0);
+    *again = !is_stores(rc) && !runs;
+    row->failures += *again;
+    snprintf(row->error, sizeof(row->error), "%s", why->text);
+    return err_copy(err, why);
+}
+
+/* --- groups of rows ------------------------------------------------------ */
+
+static size_t group_count(const struct observer_run *r)
+{
+    return r->group.len / sizeof(struct quarry_observation);
+}
+
+static int add_to_group(struct observer_run *r,
+                        struct quarry_txn *txn,
+                        struct observed_row *row,
+                        struct err *err)
+{
     struct quarry_observation o = {.row = row->key,
                                    .changes = (const void *)row->changes.data,
                                    .change_count = row->changes.len /
                                                    sizeof(struct quarry_change),
                                    .txn = txn,
-                                   .run = r};
-    struct err why = ERR_INIT;
-    int rc;
-    if (row->failures >= r->settings.tries)
-        return put_aside(r, txn, row, err);
-    rc = quarry_txn_read_row(txn, r->table, row->key, &cells, err);
-    if (rc)
-        return rc;
-    o.cells = cells;
-    rc = r->code->fn(&o, r->code->ctx, &why);
+                                   .run = r,
+                                   .observed = row};
+    int rc = quarry_txn_read_row(txn, r->table, row->key, &row->cells, err);
+    o.cells = row->cells;
     if (rc == 0)
-        rc = apply_writes(r, txn, &why);
-    drop_writes(r);
-    quarry_row_free(cells);
-    if (rc == 0)
-        return 0;
-    *again = !is_stores(rc);
-    row->failures += *again;
-    snprintf(row->error, sizeof(row->error), "%s", why.text);
-    err_copy(err, &why);
+        buf_append(&r->group, &o, sizeof(o));
     return rc;
+}
+
+/* Rows that are gone stand for nothing: nothing is run for those. */
+static int run_rows(struct observer_run *r,
+                    struct quarry_observation *rows,
+                    size_t count,
+                    bool *again,
+                    struct err *err)
+{
+    while (count > 0) {
+        struct err why = ERR_INIT;
+        size_t done = 0;
+        size_t half;
+        int rc = r->engine->rows(r->state, rows, count, &done, &why);
+        INVARIANT(done <= count && (rc != 0 || done == count));
+        rows += done;
+        count -= done;
+        for (size_t i = 0; i < count; i++)
+            observer_drop_writes(rows[i].observed);
+        if (rc == 0)
+            break;
+        if (count == 1 || is_stores(rc) || rc == ERR_UNSUPPORTED)
+            return blame(r, rows[0].observed, rc, &why, again, err);
+        /* Which of them it was is found by halves. */
+        half = count / 2;
+        rc = run_rows(r, rows, half, again, err);
+        if (rc)
+            return rc;
+        rows += half;
+        count -= half;
+    }
+    return 0;
+}
+
+static int finish_row(struct observer_run *r,
+                      struct quarry_txn *txn,
+                      struct observed_row *row,
+                      bool *again,
+                      struct err *err)
+{
+    struct err why = ERR_INIT;
+    int rc = r->settings.derives ? observer_derive(r, txn, row, &why)
+                                 : observer_apply_writes(r, txn, row, &why);
+    forget_cells(row);
+    return rc ? blame(r, row, rc, &why, again, err) : 0;
+}
+
+/* Run the rows of the group, and empty it. */
+static int run_group(struct observer_run *r,
+                     struct quarry_txn *txn,
+                     bool *again,
+                     struct err *err)
+{
+    struct quarry_observation *rows = (void *)r->group.data;
+    size_t count = group_count(r);
+    size_t live = 0;
+    int rc;
+    for (size_t i = 0; i < count; i++)
+        if (!r->settings.derives || rows[i].cells) {
+            struct quarry_observation o = rows[i];
+            rows[i] = rows[live];
+            rows[live++] = o;
+        }
+    rc = run_rows(r, rows, live, again, err);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = finish_row(r, txn, rows[i].observed, again, err);
+    for (size_t i = 0; i < count; i++)
+        forget_cells(rows[i].observed);
+    buf_clear(&r->group);
+    return rc;
+}
+
+static size_t cells_bytes(const struct quarry_row *row)
+{
+    size_t n = 0;
+    for (size_t i = 0; row && i < row->cell_count; i++)
+        n += row->cells[i].value.len + row->cells[i].qualifier.len;
+    return n;
+}
+
+/* All rows of the batch: functions one by one, since each sees what those
+ * before it wrote; programs many at a time, but rows that failed alone. */
+static int do_rows(struct observer_run *r,
+                   struct quarry_txn *txn,
+                   bool *again,
+                   struct err *err)
+{
+    size_t bytes = 0;
+    int rc = 0;
+    buf_clear(&r->group);
+    for (size_t i = 0; i < r->row_count && rc == 0; i++) {
+        struct observed_row *row = &r->rows[i];
+        bool alone = is_function(r) || row->failures > 0;
+        if (row->failures >= r->settings.tries) {
+            rc = put_aside(r, txn, row, err);
+            continue;
+        }
+        if (alone && group_count(r))
+            rc = run_group(r, txn, again, err);
+        if (rc == 0)
+            rc = add_to_group(r, txn, row, err);
+        bytes += cells_bytes(row->cells);
+        if (rc == 0 && (alone || bytes >= GROUP_BYTES)) {
+            rc = run_group(r, txn, again, err);
+            bytes = 0;
+        }
+    }
+    return rc || !group_count(r) ? rc : run_group(r, txn, again, err);
 }
 
 /* A transaction that sees all up to @newest. */
@@ -334,16 +363,14 @@ static int try_batch(struct observer_run *r,
     struct quarry_txn *txn = NULL;
     struct buf key = BUF_INIT;
     int rc = begin_after(r, newest, &txn, err);
-    for (size_t i = 0; i < r->row_count && rc == 0; i++) {
-        if (!changes) {
-            buf_clear(&key);
-            put_letter_key(r, r->rows[i].key, &key);
-            rc = quarry_txn_delete(txn, r->letters, buf_slice(&key), NULL,
-                                   SLICE_EMPTY, err);
-        }
-        if (rc == 0)
-            rc = do_row(r, txn, &r->rows[i], again, err);
+    for (size_t i = 0; i < r->row_count && rc == 0 && !changes; i++) {
+        buf_clear(&key);
+        put_letter_key(r, r->rows[i].key, &key);
+        rc = quarry_txn_delete(txn, r->letters, buf_slice(&key), NULL,
+                               SLICE_EMPTY, err);
     }
+    if (rc == 0)
+        rc = do_rows(r, txn, again, err);
     if (rc == 0 && fault_hit("observer.crash"))
         rc = err_set(err, ERR_IO, "injected before the commit");
     if (rc == 0)
@@ -381,6 +408,16 @@ static int do_batch(struct observer_run *r,
 
 /* --- rows that were put aside -------------------------------------------- */
 
+/* Is it time to try it again by itself? */
+static bool is_due(const struct observer_run *r,
+                   const struct quarry_observer_letter *l)
+{
+    uint64_t after = r->settings.retry_us << MIN_OF(l->times, RETRY_SHIFT_MAX);
+    int64_t now = (int64_t)world_now_us(quarry_world(r->quarry));
+    /* The first time has the delay itself. */
+    return after && now - l->time_us >= (int64_t)(after / 2);
+}
+
 static int retry_letters(struct observer_run *r, struct err *err)
 {
     struct quarry_observer_letter *list;
@@ -393,10 +430,10 @@ static int retry_letters(struct observer_run *r, struct err *err)
     rc = quarry_observer_log(r->quarry, r->name, &list, &n, err);
     for (size_t i = 0; i < n && rc == 0 && !follower_stopped(r->follower);
          i++) {
-        if (!list[i].waits)
+        if (!list[i].waits && !is_due(r, &list[i]))
             continue;
         clear_rows(r);
-        (void)row_of(r, list[i].row);
+        row_of(r, list[i].row)->times = list[i].times;
         rc = do_batch(r, NULL, 0, err);
     }
     clear_rows(r);
@@ -429,27 +466,65 @@ static int follow_changes(struct observer_run *r,
 
 static void close_run(struct observer_run *r)
 {
-    drop_writes(r);
     clear_rows(r);
+    if (r->engine && r->state)
+        r->engine->close(r->state);
     for (size_t i = 0; i < r->output_count; i++)
         quarry_table_close(r->outputs[i]);
     quarry_table_close(r->table);
     quarry_table_close(r->letters);
     observer_settings_close(&r->settings);
-    buf_close(&r->writes);
+    buf_close(&r->group);
     mem_free(r->rows);
+}
+
+static int open_engine(struct observer_run *r,
+                       const struct observer_kind *kind,
+                       struct err *err)
+{
+    const char *program = r->settings.kind ? r->settings.kind : "function";
+    const struct observer_setup setup = {.name = r->name,
+                                         .table = quarry_table_name(r->table),
+                                         .settings = &r->settings,
+                                         .stop =
+                                             follower_stop_flag(r->follower),
+                                         .world = quarry_world(r->quarry),
+                                         .host = kind->host};
+    for (size_t i = 0; kind->engines[i] && !r->engine; i++)
+        if (strcmp(kind->engines[i]->kind, program) == 0)
+            r->engine = kind->engines[i];
+    if (!r->engine)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "this process does not run observers of kind %s",
+                       program);
+    return r->engine->open(&setup, &r->state, err);
+}
+
+/* A batch whose effects are too many for one transaction is read again in
+ * smaller ones, down to single changes. */
+static int follow_in_batches(struct observer_run *r, struct err *err)
+{
+    struct quarry_changes_options o = {.batch_bytes = BATCH_BYTES};
+    int rc;
+    do {
+        struct quarry_changes *c = NULL;
+        err_init(err);
+        rc = follower_changes_open(r->follower, r->table, &o, &c, err);
+        if (rc == 0)
+            rc = follow_changes(r, c, err);
+        quarry_changes_close(c);
+        o.batch_bytes /= 8;
+    } while (rc == ERR_TOOBIG && o.batch_bytes > 0 &&
+             !follower_stopped(r->follower));
+    return rc;
 }
 
 static int run_observer(struct follower_run *follower, struct err *err)
 {
     const struct follower_record *record = follower_record(follower);
-    const struct quarry_changes_options o = {.batch_bytes = BATCH_BYTES};
-    struct quarry_changes *c = NULL;
-    struct observer_run r = {
-        .follower = follower,
-        .code = (const struct observer_code *)follower_kind_of(follower),
-        .quarry = follower_quarry(follower),
-        .name = record->name};
+    struct observer_run r = {.follower = follower,
+                             .quarry = follower_quarry(follower),
+                             .name = record->name};
     int rc = observer_settings_get(record->table, record->settings, &r.settings,
                                    err);
     if (rc == 0)
@@ -457,12 +532,33 @@ static int run_observer(struct follower_run *follower, struct err *err)
     if (rc == 0)
         rc = quarry_table_open(r.quarry, OBSERVER_LETTERS, &r.letters, err);
     if (rc == 0)
-        rc = follower_changes_open(follower, r.table, &o, &c, err);
+        rc = open_engine(
+            &r, (const struct observer_kind *)follower_kind_of(follower), err);
     if (rc == 0)
-        rc = follow_changes(&r, c, err);
-    quarry_changes_close(c);
+        rc = follow_in_batches(&r, err);
     close_run(&r);
     return rc;
+}
+
+static bool takes_programs(const struct follower_record *r)
+{
+    return observer_settings_have_program(r->settings);
+}
+
+static bool takes_functions(const struct follower_record *r)
+{
+    return !observer_settings_have_program(r->settings);
+}
+
+struct observer_kind
+observer_kind_make(const struct observer_engine *const *engines,
+                   const void *host)
+{
+    return (struct observer_kind){.kind = {.name = OBSERVER_KIND,
+                                           .run = run_observer,
+                                           .takes = takes_programs},
+                                  .engines = engines,
+                                  .host = host};
 }
 
 /* --- a process's own ----------------------------------------------------- */
@@ -479,6 +575,14 @@ static int look_at_progress(struct quarry *q,
     int rc = follower_get(q, OBSERVER_KIND, name, &info, err);
     if (rc)
         return rc;
+    if (takes_programs(&info->record)) {
+        rc = err_set(err, ERR_INVALID,
+                     "observer %s keeps its program: servers with the role "
+                     "follow run it, and \"quarry follow run\"",
+                     name);
+        follower_infos_free(info, 1);
+        return rc;
+    }
     *caught = info->caught_us >= since;
     if (*failures == UINT64_MAX)
         *failures = info->failures;
@@ -498,8 +602,13 @@ int quarry_observer_run(struct quarry *q,
 {
     const struct quarry_observer_run_options none = {.stop = NULL};
     const struct quarry_observer_run_options *o = options ? options : &none;
-    const struct observer_code code = {{OBSERVER_KIND, run_observer}, fn, ctx};
-    const struct follower_kind *const kinds[] = {&code.kind};
+    static const struct observer_engine *const engines[] = {&observer_function,
+                                                            NULL};
+    const struct observer_code code = {
+        {{OBSERVER_KIND, run_observer, takes_functions}, engines, &code},
+        fn,
+        ctx};
+    const struct follower_kind *const kinds[] = {&code.base.kind};
     struct follower_host *h = NULL;
     struct world *w = quarry_world(q);
     char only[2 * FOLLOWER_NAME_BYTES_MAX];

@@ -1,5 +1,8 @@
-/* The columns that an observer watches and writes, in its record: JSON of lists
- * of texts "columns" and "writes", and the number "tries".
+/* The settings of an observer in its record: JSON of lists of texts "columns"
+ * and "writes", the numbers "tries" and "retry_us", the text "output" and, of
+ * one that keeps its program, the object "program": texts "kind", "text" and
+ * "function", booleans "derives" and "stays", numbers "timeout_us" and
+ * "memory_bytes".
  *
  * Threads: any.
  */
@@ -14,9 +17,14 @@
 #include "bigtable/quarry_observer.h"
 
 #define OBSERVER_KIND "observer"
-/* Rows that were put aside, "NAME/ROW". */
+/* Rows that were put aside, "NAME/ROW", and what rows stand for, "NAME:ROW"
+ * (observer_derive.c). */
 #define OBSERVER_LETTERS ".observers"
 #define OBSERVER_LETTER  "letter"
+#define OBSERVER_MADE    "made"
+
+#define OBSERVER_TIMEOUT_US   ((uint64_t)30000000)
+#define OBSERVER_MEMORY_BYTES ((uint64_t)512 << 20)
 
 /* A part of a table. */
 struct observer_column {
@@ -31,6 +39,15 @@ struct observer_settings {
     struct observer_column *writes;
     size_t write_count;
     unsigned tries;
+    uint64_t retry_us; /* 0: rows that were put aside wait for somebody. */
+    char *output;      /* NULL: none. */
+    char *kind;        /* Of its program; NULL: none, as are the next two. */
+    struct slice text; /* Owned. */
+    char *function;
+    bool derives;
+    bool stays;
+    uint64_t timeout_us; /* Not 0, as the next. */
+    uint64_t memory_bytes;
 };
 
 /* Append @spec as settings. ERR_INVALID, ERR_TOOBIG. */
@@ -43,6 +60,8 @@ MUST_CHECK int observer_settings_get(const char *table,
                                      struct observer_settings *out,
                                      struct err *err);
 void observer_settings_close(struct observer_settings *s);
+/* Do @settings, as they are in a record, have a program? */
+bool observer_settings_have_program(struct slice settings);
 
 /* Is family:qualifier of @table, of any qualifier when it is NULL, in the
  * list? */

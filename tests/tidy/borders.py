@@ -118,7 +118,8 @@ ALLOWED = {
     "bigtable/follow": ["base/", "bigtable/quarry", "bigtable/follow/"],
     "bigtable/quarry_observer": ["bigtable/quarry.h", "bigtable/quarry_txn.h"],
     "bigtable/observer": ["base/", "bigtable/quarry", "bigtable/row/mutation.h",
-                          "bigtable/follow/follow.h", "bigtable/observer/"],
+                          "bigtable/follow/follow.h", "sawzall-lite/sawzall.h",
+                          "bigtable/observer/"],
     "bigtable/wire": ["base/", "bigtable/row/", "bigtable/wire/"],
     "bigtable/txn": ["base/", "bigtable/row/", "bigtable/quarry.h",
                      "bigtable/quarry_txn.h", "bigtable/txn/"],
@@ -162,7 +163,9 @@ ALLOWED = {
                       "bigtable/row/gc_rule.h", "bigtable/row/hidden.h",
                       "bigtable/follow/follow.h", "sawzall-lite/sawzall.h",
                       "bigtable/view/"],
-    "cli/follow_kinds": ["bigtable/follow/follow.h",
+    "cli/follow_kinds": ["base/core/", "bigtable/follow/follow.h",
+                         "bigtable/observer/observer_code.h",
+                         "mapreduce/observe/observe_command.h",
                          "bigtable/view/view_follow.h",
                          "bigtable/replication/replication_follower.h", "cli/"],
     # SQL stands on the public library, as any program may.
@@ -189,6 +192,10 @@ ALLOWED = {
     "mapreduce/cluster": MASTER + [
         "chubby-lite/chubby.h", "gfs-lite/fs_proxy.h", "gfs-lite/routed.h",
         "mapreduce/cluster/"],
+    # Programs of observers that are processes, in the cages of jobs.
+    "mapreduce/observe": SANDBOX + [
+        "bigtable/quarry", "bigtable/follow/follow.h",
+        "bigtable/observer/observer_code.h", "mapreduce/observe/"],
     "mapreduce/lines": ["base/core/", "base/runtime/sync.h",
                         "base/runtime/world.h", "sawzall-lite/sawzall.h",
                         "mapreduce/lines/"],
@@ -285,7 +292,8 @@ ALLOWED = {
                         "mapreduce/cluster/worker.h", "cli/"],
     "cli/attempts": ["base/", "bigtable/quarry.h", "gfs-lite/gfs.h",
                      "jobs/jobs.h", "mapreduce/attempt/exec.h", "cli/",
-                     "gfs-lite/routed.h", "mapreduce/cluster/job_paths.h"],
+                     "gfs-lite/routed.h", "mapreduce/cluster/job_paths.h",
+                     "mapreduce/sandbox/caged_command.h"],
     # `load --records` reads what jobs wrote.
     "cli/packed_file": ["base/core/", "mapreduce/warc/packer.h", "cli/"],
     "cli/export": ["base/", "bigtable/quarry", "mapreduce/warc/packer.h",

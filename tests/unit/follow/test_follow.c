@@ -101,7 +101,8 @@ static int run_count(struct follower_run *r, struct err *e)
     return rc;
 }
 
-static const struct follower_kind counting = {"count", run_count};
+static const struct follower_kind counting = {.name = "count",
+                                              .run = run_count};
 static const struct follower_kind *const kinds[] = {&counting};
 
 /* --- fixture ------------------------------------------------------------- */
