@@ -29,13 +29,14 @@ struct observer_engine {
                 void **state,
                 struct err *err);
     /* Run it over @rows; writes by quarry_observer_write(). *@done of the
-     * first succeeded. A failure is that of the next or, where there are
-     * several, of a later one: nothing is known of those. ERR_UNSUPPORTED,
-     * ERR_CANCELLED: of none; the run ends. */
+     * first succeeded. A failure is that of the next with *@exact, and of one
+     * of the rest without. ERR_UNSUPPORTED, ERR_CANCELLED: of none; the run
+     * ends. */
     int (*rows)(void *state,
                 struct quarry_observation *rows,
                 size_t count,
                 size_t *done,
+                bool *exact,
                 struct err *err);
     void (*close)(void *state);
 };

@@ -58,10 +58,12 @@ static int function_rows(void *state,
                          struct quarry_observation *rows,
                          size_t count,
                          size_t *done,
+                         bool *exact,
                          struct err *err)
 {
     const struct observer_code *code = state;
     int rc = 0;
+    *exact = true;
     for (*done = 0; *done < count && rc == 0; *done += rc == 0)
         rc = code->fn(&rows[*done], code->ctx, err);
     return rc;
@@ -230,7 +232,8 @@ static int run_rows(struct observer_run *r,
         struct err why = ERR_INIT;
         size_t done = 0;
         size_t half;
-        int rc = r->engine->rows(r->state, rows, count, &done, &why);
+        bool exact = false;
+        int rc = r->engine->rows(r->state, rows, count, &done, &exact, &why);
         INVARIANT(done <= count && (rc != 0 || done == count));
         rows += done;
         count -= done;
@@ -238,7 +241,7 @@ static int run_rows(struct observer_run *r,
             observer_drop_writes(rows[i].observed);
         if (rc == 0)
             break;
-        if (count == 1 || is_stores(rc) || rc == ERR_UNSUPPORTED)
+        if (count == 1 || exact || is_stores(rc) || rc == ERR_UNSUPPORTED)
             return blame(r, rows[0].observed, rc, &why, again, err);
         /* Which of them it was is found by halves. */
         half = count / 2;

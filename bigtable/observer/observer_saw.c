@@ -178,9 +178,11 @@ static int saw_rows(void *state,
                     struct quarry_observation *rows,
                     size_t count,
                     size_t *done,
+                    bool *exact,
                     struct err *err)
 {
     int rc = 0;
+    *exact = true;
     for (*done = 0; *done < count; ++*done) {
         rc = run_one(state, &rows[*done], err);
         if (rc)

@@ -39,6 +39,8 @@ struct exchange {
     struct quarry_observation *rows; /* Borrowed. */
     size_t count;
     size_t done;
+    size_t answered;    /* Lines; more than `done` once one was wrong. */
+    struct err wrong;   /* Of the first wrong answer; code 0: none. */
     struct slice input; /* Left of the lines. */
     uint64_t moved_ns;  /* Something came or went then. */
 };
@@ -66,6 +68,19 @@ static int begin_process(struct command_observer *c, struct err *err)
 
 /* --- answers ------------------------------------------------------------- */
 
+/* Behind a wrong one they are read, so that the process may be kept, and not
+ * used. */
+static void take_answer(const struct command_observer *c,
+                        struct exchange *x,
+                        struct slice line)
+{
+    PRE(x->answered < x->count);
+    if (!x->wrong.code && row_line_take(&x->rows[x->answered], line,
+                                        c->settings->output, &x->wrong) == 0)
+        x->done++;
+    x->answered++;
+}
+
 static int
 take_answers(struct command_observer *c, struct exchange *x, struct err *err)
 {
@@ -75,16 +90,12 @@ take_answers(struct command_observer *c, struct exchange *x, struct err *err)
         size_t n = slice_find_byte(left, '\n');
         if (n == left.len && (n == 0 || c->process.out >= 0))
             break;
-        if (x->done == x->count) {
+        if (x->answered == x->count) {
             rc = err_set(err, ERR_ABORTED,
                          "the command answered more lines than it had rows");
             break;
         }
-        rc = row_line_take(&x->rows[x->done], slice_sub(left, 0, n),
-                           c->settings->output, err);
-        if (rc)
-            break;
-        x->done++;
+        take_answer(c, x, slice_sub(left, 0, n));
         left = slice_sub(left, MIN_OF(n + 1, left.len), left.len);
     }
     buf_consume(&c->process.output, c->process.output.len - left.len);
@@ -113,9 +124,9 @@ take_end(struct command_observer *c, struct exchange *x, struct err *err)
 {
     int rc = caged_command_wait(&c->process, err);
     end_process(c);
-    if (rc == 0 && x->done < x->count)
+    if (rc == 0 && x->answered < x->count)
         rc = err_set(err, ERR_ABORTED,
-                     "the command answered %zu lines for %zu rows", x->done,
+                     "the command answered %zu lines for %zu rows", x->answered,
                      x->count);
     /* It says that it failed: no answer counts. */
     if (rc)
@@ -129,7 +140,7 @@ exchange_lines(struct command_observer *c, struct exchange *x, struct err *err)
     int rc = 0;
     while (rc == 0) {
         size_t written;
-        if (c->stays && x->done == x->count && !x->input.len)
+        if (c->stays && x->answered == x->count && !x->input.len)
             return 0;
         if (!c->stays && !x->input.len)
             caged_command_end_input(&c->process);
@@ -151,6 +162,7 @@ static int command_rows(void *state,
                         struct quarry_observation *rows,
                         size_t count,
                         size_t *done,
+                        bool *exact,
                         struct err *err)
 {
     struct command_observer *c = state;
@@ -174,7 +186,8 @@ static int command_rows(void *state,
         end_process(c);
     buf_close(&lines);
     *done = x.done;
-    return rc;
+    *exact = rc == 0;
+    return rc ? rc : err_copy(err, &x.wrong);
 }
 
 /* --- life ---------------------------------------------------------------- */
