@@ -16,6 +16,7 @@
 
 static void skip_rest(struct codec_reader *c, uint32_t count, uint32_t known)
 {
+    PRE(known > 0);
     for (uint32_t i = known; i < count; i++)
         codec_skip(c);
 }
@@ -28,6 +29,7 @@ static void get_address(struct codec_reader *c, char out[256])
         c->bad = true;
     else if (s.len)
         memcpy(out, s.data, s.len);
+    POST(out[255] == '\0');
 }
 
 void cell_request_put(const struct cell_request *q, struct buf *out)
@@ -63,6 +65,7 @@ int cell_request_get(struct slice bytes,
 static void
 put_member(const struct replica_status *s, size_t i, struct buf *out)
 {
+    PRE(i < s->member_count);
     codec_put_array(out, MEMBER_FIELDS);
     codec_put_u64(out, s->members[i].id);
     codec_put_bool(out, s->members[i].voting);
@@ -94,6 +97,7 @@ static void
 get_member(struct codec_reader *c, struct replica_status *s, size_t i)
 {
     uint32_t count = codec_get_array(c);
+    PRE(i < REPLICA_MEMBERS_MAX);
     s->members[i].id = codec_get_u64(c);
     s->members[i].voting = codec_get_bool(c);
     get_address(c, s->members[i].address);
@@ -131,6 +135,7 @@ int cell_view_get(struct slice bytes, struct cell_view *out, struct err *err)
         members > REPLICA_MEMBERS_MAX)
         return err_set(err, ERR_CORRUPT, "an answer about members: malformed");
     s->role = (enum replica_role)role;
+    POST(s->member_count <= REPLICA_MEMBERS_MAX);
     return 0;
 }
 

@@ -16,6 +16,7 @@ static uint64_t round_down(uint64_t offset)
 
 static size_t round_up(size_t bytes)
 {
+    PRE(bytes <= SIZE_MAX - FILE_DIRECT_ALIGN);
     return (bytes + FILE_DIRECT_ALIGN - 1) / FILE_DIRECT_ALIGN *
            FILE_DIRECT_ALIGN;
 }
@@ -24,6 +25,7 @@ static size_t round_up(size_t bytes)
 static char *alloc_blocks(size_t bytes, char **memory)
 {
     uintptr_t at;
+    PRE(bytes % FILE_DIRECT_ALIGN == 0);
     *memory = mem_try_alloc(bytes + FILE_DIRECT_ALIGN);
     if (!*memory)
         return NULL;
@@ -66,6 +68,7 @@ static int open_file(struct log_file *f,
     if (rc)
         return rc;
     memset(f->blocks, 0, FILE_DIRECT_ALIGN);
+    INVARIANT(f->cap >= FILE_DIRECT_ALIGN);
     return file_open(w, path, FILE_READ | FILE_WRITE | FILE_DIRECT | flags,
                      &f->file, err);
 }
@@ -94,6 +97,9 @@ static int read_blocks(struct log_file *f,
 {
     size_t got = 0;
     int rc = file_read_at(f->file, begin, blocks, len, &got, err);
+    PRE(begin % FILE_DIRECT_ALIGN == 0);
+    PRE(len % FILE_DIRECT_ALIGN == 0);
+    PRE(wanted <= len);
     if (rc == 0 && got < wanted)
         rc = err_set(err, ERR_IO, "cut short while it was read");
     if (rc == 0)
@@ -113,6 +119,7 @@ static int log_file_rewrite(struct log_file *f,
     char *blocks = alloc_blocks(len, &memory);
     struct slice part = slice_make(blocks, len);
     int rc;
+    PRE(begin < end);
     if (!blocks)
         return err_set(err, ERR_NOMEM, "no memory for %zu bytes", len);
     rc = read_blocks(f, first, len, blocks, (size_t)(end - first), err);
@@ -127,6 +134,7 @@ static int log_file_rewrite(struct log_file *f,
 /* Keep the block that @offset lies in. */
 static int continue_at(struct log_file *f, uint64_t offset, struct err *err)
 {
+    PRE(f->cap >= FILE_DIRECT_ALIGN);
     f->begin = round_down(offset);
     return read_blocks(f, f->begin, FILE_DIRECT_ALIGN, f->blocks,
                        (size_t)(offset - f->begin), err);

@@ -28,6 +28,7 @@ struct reader {
 
 void replica_log_path(const char *directory, uint64_t number, struct buf *out)
 {
+    PRE(number > 0);
     buf_clear(out);
     buf_printf(out, "%s/%010" PRIu64 LOG_NAME_SUFFIX, directory, number);
 }
@@ -68,6 +69,7 @@ static int list_segments(struct reader *r, struct err *err)
     size_t count;
     int rc =
         world_list(r->opts->world, r->opts->directory, &names, &count, err);
+    PRE(r->tail->count == 0);
     if (rc)
         return rc;
     r->tail->segments = mem_zalloc(count + 1, sizeof(*r->tail->segments));
@@ -96,6 +98,7 @@ static int load_file(struct reader *r, struct file *f, struct err *err)
         return err_set(err, ERR_NOMEM, "no memory for %" PRIu64 " bytes", size);
     rc = file_read_at(f, 0, r->bytes, (size_t)size, &got, err);
     r->len = rc ? 0 : got;
+    INVARIANT(rc || got <= size);
     return rc;
 }
 
@@ -119,12 +122,14 @@ static int log_read_corrupt(struct reader *r,
                             const char *what,
                             struct err *err)
 {
+    PRE(offset <= r->len);
     return err_set(err, ERR_CORRUPT, "%s: offset %zu: %s", buf_cstr(&r->path),
                    offset, what);
 }
 
 static enum raft_entry_kind entry_kind(enum log_kind kind)
 {
+    PRE(kind == LOG_COMMAND || kind == LOG_NOOP || kind == LOG_CONFIG);
     return kind == LOG_COMMAND ? RAFT_ENTRY_COMMAND
            : kind == LOG_NOOP  ? RAFT_ENTRY_NOOP
                                : RAFT_ENTRY_CONFIG;
@@ -160,6 +165,7 @@ static int replay_commands(struct reader *r,
 {
     struct slice rest = rec->payload;
     struct log_record one = *rec;
+    PRE(rec->kind == LOG_COMMANDS);
     one.kind = LOG_COMMAND;
     for (; rest.len; one.index++) {
         int rc;
@@ -179,6 +185,7 @@ static int log_read_replay(struct reader *r,
                            size_t offset,
                            struct err *err)
 {
+    PRE(s < r->tail->segments + r->tail->count);
     switch (rec->kind) {
     case LOG_META:
         if (rec->term < r->state->term)
@@ -208,6 +215,7 @@ is_vouched(const struct reader *r, const struct log_segment *s, size_t offset)
 {
     uint64_t bad = s->base + offset - LOG_HEADER_BYTES;
     struct log_record rec;
+    PRE(offset >= LOG_HEADER_BYTES);
     for (size_t at = offset + LOG_ALIGN; at < r->len; at += LOG_ALIGN)
         if (log_record_get(slice_make(r->bytes + at, r->len - at), s->number,
                            s->base + at - LOG_HEADER_BYTES, &rec) &&
@@ -234,6 +242,7 @@ static int read_records(struct reader *r,
     size_t at = LOG_HEADER_BYTES;
     struct log_record rec;
     int rc = 0;
+    PRE(r->len >= LOG_HEADER_BYTES);
     r->tail->position = s->base;
     while (rc == 0 && r->tail->position < limit &&
            log_record_get(slice_make(r->bytes + at, r->len - at), s->number,
@@ -265,6 +274,7 @@ static int read_records(struct reader *r,
  * nothing else, the segment was being begun when the power went. */
 static bool was_being_begun(const struct reader *r, size_t i)
 {
+    PRE(i < r->tail->count);
     return i > 0 && i + 1 == r->tail->count &&
            (r->len <= LOG_HEADER_BYTES ||
             is_zero(r->bytes + LOG_HEADER_BYTES, r->len - LOG_HEADER_BYTES));
@@ -274,6 +284,7 @@ static int take_header(struct reader *r, size_t i, struct err *err)
 {
     struct log_segment *s = &r->tail->segments[i];
     int rc = log_header_get(slice_make(r->bytes, r->len), &r->header, err);
+    PRE(i < r->tail->count);
     if (rc == 0 && r->header.number != s->number)
         rc = err_set(err, ERR_CORRUPT, "header of segment %" PRIu64,
                      r->header.number);
@@ -313,6 +324,7 @@ static int
 find_limit(struct reader *r, size_t i, uint64_t *limit, struct err *err)
 {
     int rc = log_read_segment(r, r->tail->segments[i].number, err);
+    PRE(i > 0 && i < r->tail->count);
     if (rc)
         return rc;
     rc = take_header(r, i, err);
@@ -329,6 +341,7 @@ static int read_segment(struct reader *r, size_t i, struct err *err)
 {
     uint64_t limit = UINT64_MAX;
     int rc = 0;
+    PRE(i < r->tail->count);
     if (i + 1 < r->tail->count)
         rc = find_limit(r, i + 1, &limit, err);
     if (rc == 0)
@@ -349,6 +362,7 @@ static int read_segment(struct reader *r, size_t i, struct err *err)
 static uint64_t file_bytes(const struct reader *r, uint64_t number)
 {
     const struct log_tail *t = r->tail;
+    PRE(number > 0);
     for (size_t i = 0; i < t->count; i++)
         if (t->segments[i].number == number)
             return t->segments[i].bytes;
@@ -406,5 +420,6 @@ int log_read_all(const struct replica_log_options *opts,
     buf_close(&r.plain);
     mem_free(r.bytes);
     buf_close(&r.path);
+    POST(rc || tail->count > 0);
     return rc;
 }

@@ -37,6 +37,7 @@ static int open_file(struct world *w,
 
 static uint32_t slot_crc(const char *p, size_t len)
 {
+    PRE(len > 16);
     return crc32c_extend(crc32c(p, 12), p + 16, len - 16);
 }
 
@@ -152,6 +153,7 @@ int log_synced_begin(struct log_synced *s,
                      struct err *err)
 {
     int rc;
+    PRE(r->segment > 0);
     if (!s->file)
         return 0;
     rc = write_slot(s, r, err);

@@ -19,6 +19,7 @@ static int write_at_end(struct replica_log *l, struct err *err)
     /* Records that reach past the last zeros bring new ones. */
     size_t zeros =
         end > l->file.bytes ? l->segment_bytes / LOG_ZEROS_PER_SEGMENT : 0;
+    PRE(l->batch.len > 0);
     return log_file_write(&l->file, offset, buf_slice(&l->batch), zeros, err);
 }
 
@@ -27,6 +28,7 @@ static int log_write_flush(struct replica_log *l, struct err *err)
 {
     struct log_reach reach;
     int rc = 0;
+    INVARIANT(l->synced <= l->position);
     /* A mark was written without a sync. */
     if (l->batch.len == 0 && l->synced == l->position)
         return 0;
@@ -53,6 +55,8 @@ static int log_write_flush(struct replica_log *l, struct err *err)
     replica_log__current(l)->bytes = l->file.bytes;
     buf_clear(&l->batch);
     replica_log__check(l);
+    POST(l->synced == l->position);
+    POST(l->batch.len == 0);
     return 0;
 }
 
@@ -66,6 +70,7 @@ log_write_make_room(struct replica_log *l, size_t bytes, struct err *err)
     uint64_t most = l->spare.file ? MIN_OF(l->segment_bytes, l->file.bytes)
                                   : l->segment_bytes;
     int rc;
+    PRE(bytes > 0);
     if (used + bytes <= most || used == LOG_HEADER_BYTES)
         return 0;
     rc = log_write_flush(l, err);
@@ -105,6 +110,8 @@ static int log_write_record(struct replica_log *l,
 
 static enum log_kind log_kind_of(enum raft_entry_kind kind)
 {
+    PRE(kind >= RAFT_ENTRY_COMMAND);
+    PRE(kind <= RAFT_ENTRY_CONFIG);
     return kind == RAFT_ENTRY_COMMAND ? LOG_COMMAND
            : kind == RAFT_ENTRY_NOOP  ? LOG_NOOP
                                       : LOG_CONFIG;
@@ -119,6 +126,7 @@ static size_t log_write_gather(struct replica_log *l,
     size_t most = (size_t)MIN_OF(COMMANDS_BYTES_MAX,
                                  l->segment_bytes / COMMANDS_PER_SEGMENT);
     size_t n = 0;
+    PRE(count > 0);
     buf_clear(&l->commands);
     while (n < count && e[n].kind == RAFT_ENTRY_COMMAND &&
            e[n].term == e[0].term &&

@@ -22,6 +22,7 @@
 
 void raft_message_close(struct raft_message *m)
 {
+    PRE(m->entries || m->entry_count == 0);
     raft_entries_free(m->entries, m->entry_count);
     m->entries = NULL;
     m->entry_count = 0;
@@ -75,6 +76,7 @@ bool raft_next_action(struct raft *r, struct raft_action *out)
 
 void raft_action_close(struct raft_action *a)
 {
+    PRE(a->entries || a->entry_count == 0);
     raft_entries_free(a->entries, a->entry_count);
     a->entries = NULL;
     a->entry_count = 0;
@@ -110,6 +112,7 @@ static void persist_meta(struct raft *r)
     a->vote = r->vote;
     r->meta_op = a->op;
     r->meta_dirty = false;
+    POST(!r->meta_dirty);
 }
 
 static void add_pending(struct raft *r, uint64_t op, uint64_t last_index)
@@ -137,6 +140,7 @@ void raft__persist(struct raft *r)
     a->entries = raft_log_copy(&r->log, a->index, a->entry_count);
     add_pending(r, a->op, last);
     r->queued_last = last;
+    POST(r->queued_last == raft_log_last(&r->log)); /* INV-2 */
 }
 
 /* Note the entries that the done operations have stored. */
@@ -170,6 +174,7 @@ void raft_stored(struct raft *r, uint64_t now_us, uint64_t op)
 
 void raft_set_stuck(struct raft *r, uint64_t now_us, bool stuck)
 {
+    PRE(now_us >= r->now_us);
     r->now_us = now_us;
     r->stuck = stuck;
     if (stuck && r->role != RAFT_FOLLOWER)
@@ -210,6 +215,7 @@ void raft_members_at(const struct raft *r,
  */
 static uint64_t config_index_at(const struct raft *r, uint64_t index)
 {
+    PRE(index >= r->snapshot_index);
     for (uint64_t i = index; i > r->snapshot_index; i--) {
         const struct raft_entry *e = raft_log_get(&r->log, i);
         if (e && e->kind == RAFT_ENTRY_CONFIG)
@@ -286,8 +292,10 @@ void raft__reset_election(struct raft *r)
     uint64_t lost = r->term - r->leader_term;
     uint64_t doublings = MIN_OF(lost ? lost - 1 : 0, PATIENCE_MAX);
     uint64_t spread = (r->options.election_us << doublings) * 2 / 3;
+    INVARIANT(r->leader_term <= r->term); /* INV-5 */
     r->election_us = r->now_us + (raft_patience_us(r) << doublings) +
                      rand_below(&r->rand, spread + 1);
+    POST(r->election_us > r->now_us);
 }
 
 void raft__become_follower(struct raft *r, uint64_t term, uint64_t leader)
@@ -313,6 +321,7 @@ void raft__become_follower(struct raft *r, uint64_t term, uint64_t leader)
 
 void raft_tick(struct raft *r, uint64_t now_us)
 {
+    PRE(now_us >= r->now_us);
     r->now_us = now_us;
     if (r->role == RAFT_LEADER)
         raft__tick_leader(r);
@@ -549,11 +558,13 @@ enum raft_role raft_role(const struct raft *r)
 
 uint64_t raft_term(const struct raft *r)
 {
+    INVARIANT(r->leader_term <= r->term); /* INV-5 */
     return r->term;
 }
 
 uint64_t raft_leader(const struct raft *r)
 {
+    INVARIANT(r->role != RAFT_LEADER || r->leader == r->options.id); /* INV-6 */
     return r->leader;
 }
 
@@ -564,21 +575,25 @@ uint64_t raft_patience_us(const struct raft *r)
 
 uint64_t raft_commit(const struct raft *r)
 {
+    INVARIANT(r->commit <= raft_log_last(&r->log)); /* INV-1 */
     return r->commit;
 }
 
 uint64_t raft_snapshot_index(const struct raft *r)
 {
+    INVARIANT(r->snapshot_index <= r->commit); /* INV-1 */
     return r->snapshot_index;
 }
 
 const struct raft_log *raft_entries(const struct raft *r)
 {
+    INVARIANT(r->log.base_index <= r->snapshot_index); /* INV-1 */
     return &r->log;
 }
 
 const struct raft_config *raft_members(const struct raft *r)
 {
+    INVARIANT(r->config.count <= RAFT_MEMBERS_MAX);
     return &r->config;
 }
 

@@ -11,6 +11,7 @@
 const struct raft_member *raft_config_find(const struct raft_config *c,
                                            uint64_t id)
 {
+    PRE(c->count <= RAFT_MEMBERS_MAX);
     for (size_t i = 0; i < c->count; i++)
         if (c->members[i].id == id)
             return &c->members[i];
@@ -106,6 +107,7 @@ static bool decode_member(struct cursor *c, struct raft_member *m)
         return false;
     if (address.len)
         memcpy(m->address, address.data, address.len);
+    POST(m->address[RAFT_ADDRESS_BYTES - 1] == '\0');
     return true;
 }
 
@@ -122,5 +124,6 @@ bool raft_config_decode(struct slice bytes, struct raft_config *out)
             return false;
         raft_config_put(out, &m);
     }
+    POST(out->count <= count);
     return cursor_left(&c) == 0;
 }

@@ -13,6 +13,7 @@
 static bool votes_by(const struct raft_entry *e, uint64_t id)
 {
     struct raft_config config;
+    PRE(e);
     return e->kind == RAFT_ENTRY_CONFIG &&
            raft_config_decode(raft_bytes_slice(e->bytes), &config) &&
            raft_config_votes(&config, id);
@@ -43,6 +44,8 @@ static bool may_stand(const struct raft *r)
 /* When this member last heard a leader, or was one. */
 static uint64_t last_led_us(const struct raft *r)
 {
+    INVARIANT(r->heard_us <= r->now_us);
+    INVARIANT(r->led_us <= r->now_us);
     return MAX_OF(r->heard_us, r->led_us);
 }
 
@@ -64,6 +67,8 @@ uint64_t raft_quiet_since_us(const struct raft *r)
 static void ask_for_votes(struct raft *r, enum raft_message_kind kind)
 {
     uint64_t last = raft_log_last(&r->log);
+    PRE(kind == RAFT_PREVOTE || kind == RAFT_VOTE);
+    INVARIANT(kind == RAFT_PREVOTE || r->vote == r->options.id); /* INV-6 */
     for (size_t i = 0; i < r->config.count; i++) {
         const struct raft_member *m = &r->config.members[i];
         struct raft_message *vote;
@@ -138,6 +143,7 @@ void raft__stand(struct raft *r, bool by_transfer)
 
 void raft__tick_follower(struct raft *r)
 {
+    PRE(r->role != RAFT_LEADER);
     if (r->now_us < r->election_us)
         return;
     if (may_stand(r)) {
@@ -174,6 +180,7 @@ void raft__on_vote_reply(struct raft *r, const struct raft_message *m)
 {
     bool pre = m->kind == RAFT_PREVOTE_REPLY;
     bool granted = m->refusal == RAFT_ACCEPTED;
+    PRE(m->kind == RAFT_PREVOTE_REPLY || m->kind == RAFT_VOTE_REPLY);
     note_ballot(r, m->from, granted);
     if (!granted && m->term > r->term) {
         raft__become_follower(r, m->term, 0);
@@ -249,6 +256,7 @@ void raft__on_vote(struct raft *r,
                    struct raft_message *reply)
 {
     const char *why = why_ignored(r, m);
+    PRE(m->kind == RAFT_PREVOTE || m->kind == RAFT_VOTE);
     if (!why && m->kind == RAFT_VOTE && m->term > r->term)
         raft__become_follower(r, m->term, 0);
     if (!why)

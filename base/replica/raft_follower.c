@@ -116,6 +116,7 @@ bool raft__on_append(struct raft *r,
                      struct raft_message *reply,
                      uint64_t *after)
 {
+    PRE(m->kind == RAFT_APPEND);
     reply->round = m->round;
     reply->rests = m->rests;
     reply->has_entries = m->entry_count > 0;
@@ -172,6 +173,7 @@ bool raft__on_snapshot(struct raft *r,
                        struct raft_message *reply,
                        uint64_t *after)
 {
+    PRE(m->kind == RAFT_SNAPSHOT);
     reply->index = m->index;
     if (!raft_hear_leader(r, m)) {
         reply->refusal = RAFT_REFUSED;
@@ -195,5 +197,6 @@ bool raft__on_snapshot(struct raft *r,
     reply->offset = r->in_offset;
     if (r->installing)
         reply->refusal = RAFT_BUSY;
+    INVARIANT(!r->installing || r->role == RAFT_FOLLOWER); /* INV-7 */
     return true;
 }

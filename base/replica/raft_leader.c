@@ -17,6 +17,7 @@
 
 struct raft_progress *raft__peer(struct raft *r, uint64_t id)
 {
+    PRE(r->peer_count <= RAFT_MEMBERS_MAX);
     for (size_t i = 0; i < r->peer_count; i++)
         if (r->peers[i].id == id)
             return &r->peers[i];
@@ -26,6 +27,7 @@ struct raft_progress *raft__peer(struct raft *r, uint64_t id)
 /* Nothing was appended for a while, and all that was is everywhere. */
 static bool may_rest(const struct raft *r)
 {
+    PRE(r->role == RAFT_LEADER);
     if (!r->options.rest_us || r->transfer_to ||
         r->commit != raft_log_last(&r->log) ||
         r->now_us < r->busy_us + r->options.rest_us)
@@ -107,11 +109,14 @@ static uint64_t unanswered_bytes(const struct raft *r,
                                  const struct raft_progress *p)
 {
     uint64_t from = MAX_OF(p->match, r->log.base_index);
+    INVARIANT(p->match < p->next); /* INV-8 */
     return p->next - 1 > from ? raft_log_bytes(&r->log, from, p->next - 1) : 0;
 }
 
 static void raft_leader_feed(struct raft *r, struct raft_progress *p)
 {
+    PRE(r->role == RAFT_LEADER);
+    INVARIANT(p->next <= raft_log_last(&r->log) + 1);
     if (p->feed != RAFT_FEED_PIPELINE)
         return;
     while (p->next <= raft_log_last(&r->log) &&
@@ -137,6 +142,7 @@ void raft__feed_all(struct raft *r)
 
 static void send_heartbeat(struct raft *r, struct raft_progress *p)
 {
+    PRE(r->role == RAFT_LEADER);
     if (p->feed == RAFT_FEED_PROBE || p->next - 1 < r->log.base_index) {
         if (p->feed != RAFT_FEED_SNAPSHOT) {
             raft_leader_probe(r, p);
@@ -323,11 +329,13 @@ uint64_t raft_begin_round(struct raft *r, uint64_t now_us)
 
 uint64_t raft_barrier_done(const struct raft *r)
 {
+    INVARIANT(r->round_done <= r->round);
     return r->round_done;
 }
 
 uint64_t raft_barrier_index(const struct raft *r)
 {
+    INVARIANT(r->done_index <= r->commit);
     return r->done_index;
 }
 
@@ -335,6 +343,7 @@ uint64_t raft_barrier_index(const struct raft *r)
 
 static void step_down_if_removed(struct raft *r)
 {
+    PRE(r->role == RAFT_LEADER);
     if (r->commit < r->config_index ||
         raft_config_votes(&r->config, r->options.id))
         return;
@@ -361,6 +370,7 @@ void raft__advance_commit(struct raft *r)
 static void drive_transfer(struct raft *r)
 {
     const struct raft_progress *p;
+    PRE(r->role == RAFT_LEADER);
     if (!r->transfer_to || r->transfer_sent)
         return;
     p = raft__peer(r, r->transfer_to);
@@ -408,6 +418,7 @@ int raft_transfer(struct raft *r, uint64_t now_us, uint64_t to, struct err *err)
 static void check_quorum(struct raft *r)
 {
     uint64_t heard = raft_leader_reached(r, r->now_us, heard_of);
+    PRE(r->role == RAFT_LEADER);
     r->quorum_us = r->now_us + raft_patience_us(r) / 2;
     if (heard + raft_patience_us(r) < r->now_us)
         raft__become_follower(r, r->term, 0);
@@ -415,6 +426,7 @@ static void check_quorum(struct raft *r)
 
 void raft__tick_leader(struct raft *r)
 {
+    PRE(r->role == RAFT_LEADER);
     if (r->now_us >= r->quorum_us)
         check_quorum(r);
     if (r->role != RAFT_LEADER)
@@ -449,6 +461,7 @@ static void on_refused(struct raft *r,
                        const struct raft_message *m)
 {
     uint64_t agreed;
+    PRE(m->refusal == RAFT_REFUSED);
     if (p->feed == RAFT_FEED_SNAPSHOT || m->index <= p->match ||
         (p->feed == RAFT_FEED_PROBE && m->index != p->next - 1))
         return; /* Answers a message that was superseded. */
@@ -485,6 +498,7 @@ static void on_accepted(struct raft *r,
 void raft__on_append_reply(struct raft *r, const struct raft_message *m)
 {
     struct raft_progress *p = raft__peer(r, m->from);
+    PRE(m->kind == RAFT_APPEND_REPLY);
     if (r->role != RAFT_LEADER || m->term != r->term || !p)
         return;
     p->heard_us = p->answered_us = r->now_us;
@@ -509,6 +523,7 @@ void raft__on_append_reply(struct raft *r, const struct raft_message *m)
 void raft__on_snapshot_reply(struct raft *r, const struct raft_message *m)
 {
     struct raft_progress *p = raft__peer(r, m->from);
+    PRE(m->kind == RAFT_SNAPSHOT_REPLY);
     if (r->role != RAFT_LEADER || m->term != r->term || !p)
         return;
     p->heard_us = p->answered_us = r->now_us;
@@ -526,6 +541,7 @@ void raft__on_snapshot_reply(struct raft *r, const struct raft_message *m)
         p->snapshot_offset = m->offset;
         send_chunk(r, p);
     }
+    INVARIANT(p->match < p->next); /* INV-8 */
 }
 
 void raft_lost(struct raft *r,
@@ -534,6 +550,7 @@ void raft_lost(struct raft *r,
                enum raft_message_kind kind)
 {
     struct raft_progress *p = raft__peer(r, to);
+    PRE(now_us >= r->now_us);
     r->now_us = now_us;
     if (r->role != RAFT_LEADER || !p)
         return;
@@ -544,6 +561,7 @@ void raft_lost(struct raft *r,
         p->next = p->match + 1;
         p->inflight = 0;
     }
+    INVARIANT(p->match < p->next); /* INV-8 */
 }
 
 /* --- beginning ----------------------------------------------------------- */

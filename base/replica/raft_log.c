@@ -51,6 +51,7 @@ static bool raft_log_holds(const struct raft_log *l, uint64_t index)
 
 static void raft_log_drop_all(struct raft_log *l)
 {
+    INVARIANT(l->begin + l->count <= l->cap);
     for (size_t i = 0; i < l->count; i++)
         raft_bytes_unref(l->entries[l->begin + i].bytes);
     l->count = 0;
@@ -78,6 +79,8 @@ uint64_t raft_log_term(const struct raft_log *l, uint64_t index)
 
 static uint64_t raft_log_end(const struct raft_log *l, uint64_t index)
 {
+    PRE(index >= l->base_index);
+    PRE(index <= raft_log_last(l));
     return index == l->base_index ? l->base_bytes
                                   : raft_log_at(l, index)->end_bytes;
 }
@@ -94,6 +97,7 @@ uint64_t raft_log_bytes(const struct raft_log *l, uint64_t from, uint64_t to)
  * else grow. */
 static void raft_log_make_room(struct raft_log *l)
 {
+    INVARIANT(l->begin + l->count <= l->cap);
     if (l->begin + l->count < l->cap)
         return;
     if (l->begin > l->cap / 2) {
@@ -171,6 +175,7 @@ raft_log_copy(const struct raft_log *l, uint64_t index, size_t count)
 
 void raft_entries_free(struct raft_entry *entries, size_t count)
 {
+    PRE(entries || count == 0);
     for (size_t i = 0; i < count; i++)
         raft_bytes_unref(entries[i].bytes);
     mem_free(entries);

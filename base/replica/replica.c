@@ -109,6 +109,7 @@ static void tell_leaderless(struct replica *r)
 static void note_leader(struct replica *r)
 {
     uint64_t now = replica__now_us(r);
+    INVARIANT(r->led_us <= now);
     if (raft_leader(r->raft) == 0)
         return;
     if (r->tell_us)
@@ -134,6 +135,7 @@ static void follow_role(struct replica *r)
                  "cell=%s member=%" PRIu64 " leads term=%" PRIu64, r->name,
                  r->id, r->leading_term);
     }
+    POST(leads == (r->leading_term != 0));
 }
 
 void replica__pump(struct replica *r)
@@ -209,6 +211,7 @@ static void listen_first(struct replica *r)
 static void run_clock(void *arg)
 {
     struct replica *r = arg;
+    PRE(!r->outside); /* INV-6 */
     while (!r->closing) {
         uint64_t due = raft_due_us(r->raft);
         if (r->proposed.first) {
@@ -246,6 +249,8 @@ struct replica *replica__new(struct world *w,
 {
     struct replica *r = mem_zalloc(1, sizeof(*r));
     struct buf log = BUF_INIT;
+    PRE(opts->directory);
+    PRE(opts->id || opts->address);
     r->world = w;
     r->loop = loop_self();
     r->machine = *machine;
@@ -270,6 +275,9 @@ struct replica *replica__new(struct world *w,
 
 void replica__free(struct replica *r)
 {
+    INVARIANT(!r->proposed.first);
+    INVARIANT(!r->entered.first);
+    INVARIANT(!r->sends);
     raft_free(r->raft);
     replica_log_close(r->log);
     file_unlock(r->lock);
@@ -302,6 +310,7 @@ static void add_methods(struct replica *r, struct rpc_server *server)
         {r->method, "replica.step", replica__serve, RPC_METHOD_INTERNAL},
         {REPLICA_CELL_METHOD(r->method), "replica.cell", replica__serve_cell,
          0}};
+    PRE(!r->server);
     rpc_server_add(server, methods, ARRAY_LEN(methods), r);
     r->server = server;
 }
@@ -336,6 +345,7 @@ int replica_open(struct world *w,
 static void hand_over(struct replica *r)
 {
     uint64_t waited_us = 0;
+    PRE(!r->closing);
     if (raft_transfer(r->raft, replica__now_us(r), 0, NULL) != 0)
         return;
     replica__pump(r);
@@ -395,6 +405,7 @@ int replica_propose(struct replica *r,
     struct replica_wait w = {.reply = reply, .err = err};
     struct span s;
     int rc = replica__check_leading(r, err);
+    PRE(fiber_self());
     if (rc)
         return rc;
     if (command.len > REPLICA_COMMAND_BYTES_MAX)
@@ -466,6 +477,7 @@ static void status_leaderless(const struct replica *r,
                               struct replica_status *out)
 {
     struct buf votes = BUF_INIT;
+    PRE(!raft_leader(r->raft));
     raft_explain_votes(r->raft, &votes);
     snprintf(out->votes, sizeof(out->votes), "%s", buf_cstr(&votes));
     buf_close(&votes);
@@ -495,10 +507,12 @@ void replica_get_status(const struct replica *r, struct replica_status *out)
     if (!r->outside && !out->leader_id)
         status_leaderless(r, out);
     status_members(r, out);
+    INVARIANT(out->applied_index <= out->commit_index); /* INV-1 */
 }
 
 void replica__fail(struct replica *r, const struct err *why)
 {
+    PRE(why->code != 0);
     r->failed = true;
     r->failure = *why;
     log_error(r->world, "replica", "cell=%s %s", r->name, r->failure.text);
@@ -527,6 +541,7 @@ uint64_t replica_quiet_us(const struct replica *r)
 
 bool replica_is_leader(const struct replica *r)
 {
+    INVARIANT(!r->announced || r->leading_term); /* INV-4 */
     return r->announced && raft_role(r->raft) == RAFT_LEADER;
 }
 

@@ -25,6 +25,8 @@ static struct replica_wait *
 take_proposal(struct replica *r, uint64_t index, uint64_t term)
 {
     struct replica_wait *w;
+    PRE(index > 0);
+    PRE(term > 0);
     while ((w = r->entered.first) && w->token <= index) {
         if (w->token == index && w->term == term)
             return w;
@@ -61,6 +63,7 @@ static void apply_one(struct replica *r, struct buf *scratch)
 
 static void apply_some(struct replica *r, struct buf *scratch)
 {
+    INVARIANT(!r->frozen); /* INV-7 */
     for (unsigned n = 0; n < APPLY_BATCH && !r->closing &&
                          r->applied < raft_commit(r->raft) && !r->install.kind;
          n++)
@@ -99,6 +102,7 @@ static void write_image(void *arg)
 {
     struct save *s = arg;
     struct replica *r = s->replica;
+    PRE(s->info.index > 0);
     s->rc = snapshot_write(r->world, r->keyring, r->directory, &s->info,
                            buf_slice(&s->image), &s->err);
 }

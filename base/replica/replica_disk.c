@@ -80,6 +80,7 @@ static void make_trip(void *arg)
 {
     struct trip *t = arg;
     struct replica *r = t->replica;
+    PRE(t->count > 0 || t->chunk.kind);
     if (t->chunk.kind)
         t->rc = snapshot_put_chunk(r->world, r->keyring, r->directory,
                                    t->chunk.offset, buf_slice(&t->chunk.data),
@@ -150,6 +151,7 @@ static void on_done(struct replica *r, size_t count)
 static void on_failure(struct replica *r, const struct err *err)
 {
     struct err why = *err;
+    PRE(err->code != 0);
     err_wrap(&why, "the disk of member %llu failed", (unsigned long long)r->id);
     replica__fail(r, &why);
 }
@@ -214,6 +216,7 @@ static void see_to_spare(struct replica *r)
 static void run_next(struct replica *r)
 {
     struct trip t = {.replica = r};
+    PRE(r->queue_count > 0);
     see_to_spare(r);
     if (replica_disk_queued(r, 0)->kind == RAFT_DO_INSTALL) {
         r->install = *replica_disk_queued(r, 0);
@@ -238,6 +241,7 @@ static void run_next(struct replica *r)
 static void replica_disk_idle(struct replica *r)
 {
     uint64_t until = world_mono_ns(r->world) + MARK_AFTER_NS;
+    PRE(r->queue_count == 0);
     r->disk_idle = true;
     while (!r->closing && r->queue_count == 0 && fiber_park_until(until))
         ;
@@ -252,6 +256,7 @@ static void replica_disk_idle(struct replica *r)
 void replica__run_disk(void *arg)
 {
     struct replica *r = arg;
+    PRE(r->log); /* INV-6 */
     while (!r->closing) {
         if (r->failed && r->queue_count)
             replica_disk_dequeue(r, r->queue_count);

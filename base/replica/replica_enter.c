@@ -36,6 +36,7 @@
 uint64_t replica__list_hash(const struct raft_config *first)
 {
     uint64_t hash = 0;
+    PRE(first->count <= RAFT_MEMBERS_MAX);
     for (size_t i = 0; i < first->count; i++) {
         const char *address = first->members[i].address;
         hash = hash64(address, strlen(address), hash ^ first->members[i].id);
@@ -97,6 +98,7 @@ static void run_ask(void *arg)
 static struct others *ask_others(struct replica *r)
 {
     struct others *all = find_others(r);
+    PRE(!r->asking);
     for (size_t i = 0; i < all->count; i++)
         all->fibers[i] =
             fiber_start(r->loop, "replica ask", run_ask, &all->list[i]);
@@ -126,6 +128,7 @@ static bool has_just_founded(const struct replica_status *s)
 
 static bool knows_same_list(const struct replica *r, const struct other *o)
 {
+    PRE(o->rc == 0);
     return o->view.list == replica__list_hash(&r->first);
 }
 
@@ -138,6 +141,7 @@ static int choose_entry(const struct replica *r,
                         struct err *err)
 {
     const struct other *differs = NULL;
+    PRE(missing->len == 0);
     *out = ENTRY_FOUND;
     for (size_t i = 0; i < all->count; i++) {
         const struct other *o = &all->list[i];
@@ -166,6 +170,7 @@ static int choose_entry(const struct replica *r,
 
 static uint64_t id_in_list(const struct replica *r)
 {
+    PRE(r->address);
     for (size_t i = 0; i < r->first.count; i++)
         if (strcmp(r->first.members[i].address, r->address) == 0)
             return r->first.members[i].id;
@@ -215,6 +220,7 @@ static int try_enter(struct replica *r, uint64_t *due_us, struct err *err)
     struct buf missing = BUF_INIT;
     enum entry_mode entry = ENTRY_WAIT;
     int rc = choose_entry(r, all, &entry, &missing, err);
+    PRE(r->outside);
     if (rc == 0 && entry == ENTRY_WAIT)
         report_wait(r,
                     "is founded when all its first members are there; wait for",
@@ -229,6 +235,7 @@ static int try_enter(struct replica *r, uint64_t *due_us, struct err *err)
 static int replica_enter_once(struct replica *r, struct err *err)
 {
     uint64_t due_us = replica__now_us(r) + TELL_US;
+    PRE(r->address);
     while (r->outside && !r->closing) {
         int rc = try_enter(r, &due_us, err);
         if (rc == ERR_FULL)
@@ -249,6 +256,7 @@ static bool is_in(const struct replica *r)
 {
     struct raft_config committed;
     const struct raft_member *m;
+    PRE(!r->outside);
     raft_members_at(r->raft, raft_commit(r->raft), &committed);
     m = raft_config_find(&committed, r->id);
     return m && m->voting && strcmp(m->address, r->address) == 0;
@@ -278,6 +286,7 @@ static int ask_to_join(struct replica *r, const char *to, struct err *err)
 static int replica_enter_join(struct replica *r, struct err *err)
 {
     uint64_t due_us = replica__now_us(r) + TELL_US;
+    PRE(!r->outside);
     for (size_t turn = 0; !is_in(r) && !r->closing; turn++) {
         struct others *all = find_others(r);
         int rc = 0;
@@ -316,6 +325,7 @@ static int check_removed(struct replica *r, struct err *err)
 {
     struct others *all = ask_others(r);
     int rc = 0;
+    PRE(r->id);
     for (size_t i = 0; i < all->count && rc == 0; i++)
         if (forgot_us(r, &all->list[i]))
             rc = err_set(err, ERR_DENIED,
@@ -332,6 +342,7 @@ static bool is_listed_otherwise(const struct replica *r)
 {
     const struct raft_member *m =
         raft_config_find(raft_members(r->raft), r->id);
+    PRE(r->id);
     return m && (!m->voting || strcmp(m->address, r->address) != 0);
 }
 
@@ -339,6 +350,7 @@ static int replica_enter_watch(struct replica *r, struct err *err)
 {
     uint64_t led_us = replica__now_us(r);
     int rc = 0;
+    PRE(!r->outside);
     while (rc == 0 && !r->closing) {
         if (raft_leader(r->raft))
             led_us = replica__now_us(r);
@@ -359,6 +371,7 @@ void replica__run_enter(void *arg)
     struct replica *r = arg;
     struct err err = ERR_INIT;
     int rc = r->outside ? replica_enter_once(r, &err) : 0;
+    PRE(r->address);
     if (rc == 0 && r->joining && !r->closing)
         rc = replica_enter_join(r, &err);
     if (rc == 0 && !r->closing)

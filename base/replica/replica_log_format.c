@@ -39,6 +39,8 @@ struct unit_opener *replica_log_opener_new(struct keyring *k)
 static struct slice
 record_aad(uint64_t number, const struct log_record *r, char aad[LOG_AAD_BYTES])
 {
+    PRE(r->kind >= LOG_META);
+    PRE(r->kind <= LOG_COMMANDS);
     put_le64(aad, number);
     put_le64(aad + 8, r->position);
     put_le32(aad + 16, (uint32_t)r->kind);
@@ -53,6 +55,7 @@ void log_record_seal(struct unit_sealer *s,
                      struct buf *out)
 {
     char aad[LOG_AAD_BYTES];
+    PRE(s);
     if (r->payload.len == 0)
         return;
     buf_clear(out);
@@ -84,6 +87,7 @@ int log_record_open(struct unit_opener *o,
 void log_header_put(const struct log_header *h, struct buf *out)
 {
     char *p = buf_extend(out, LOG_HEADER_BYTES);
+    PRE(h->number > 0);
     memcpy(p, LOG_MAGIC, 8);
     put_le32(p + 8, h->is_sealed ? LOG_VERSION_SEALED : LOG_VERSION);
     put_le64(p + 16, h->number);
@@ -120,6 +124,7 @@ static uint32_t
 record_crc(uint64_t number, uint64_t position, const char *p, size_t payload)
 {
     char place[16];
+    PRE(payload <= LOG_STORED_MAX);
     put_le64(place, number);
     put_le64(place + 8, position);
     return crc32c_extend(crc32c(place, sizeof(place)), p + 4,

@@ -42,6 +42,8 @@ static int write_header(struct replica_log *l,
                            .index_term = e->index_term};
     struct buf b = BUF_INIT;
     int rc;
+    PRE(number > 0);
+    PRE(f->file);
     log_header_put(&h, &b);
     rc = log_file_write(f, 0, buf_slice(&b), 0, err);
     buf_close(&b);
@@ -71,6 +73,7 @@ static int make_segment(struct replica_log *l,
     struct buf spare = BUF_INIT;
     bool is_spare = l->spare.file != NULL;
     int rc = 0;
+    PRE(!f->file);
     if (is_spare) {
         *f = l->spare;
         l->spare = (struct log_file){0};
@@ -108,6 +111,8 @@ int replica_log__begin_segment(struct replica_log *l,
     struct log_file f = {0};
     struct log_reach reach;
     int rc;
+    PRE(number > 0);
+    PRE(l->batch.len == 0);
     replica_log_path(l->directory, number, &path);
     rc = replica_log__take_sealer(l, err);
     if (rc == 0)
@@ -171,6 +176,7 @@ bool replica_log_wants_spare(const struct replica_log *l)
 {
     uint64_t used =
         LOG_HEADER_BYTES + l->position - l->segments[l->count - 1].base;
+    PRE(l->count > 0);
     return !l->failed && !l->spare.file &&
            used > l->segment_bytes / LOG_ZEROS_PER_SEGMENT / 2 &&
            used + l->segment_bytes / 2 > l->file.bytes;

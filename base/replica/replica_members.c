@@ -26,6 +26,7 @@ static const char lost_leadership[] =
 static int
 await_applied(struct replica *r, uint64_t index, uint64_t term, struct err *err)
 {
+    PRE(term > 0);
     while (r->applied < index) {
         int rc = fiber_check(err);
         if (rc)
@@ -77,6 +78,7 @@ static int replica_promote_member(struct replica *r,
 {
     struct raft_config config;
     int rc = await_caught_up(r, m->id, err);
+    PRE(m->voting);
     if (rc)
         return rc;
     config = *raft_members(r->raft);
@@ -321,6 +323,7 @@ remove_meant(struct replica *r, const struct cell_request *q, struct err *err)
         return replica_remove(r, m->id, err);
     /* The caller asks the next leader. */
     rc = replica_transfer(r, 0, err);
+    INVARIANT(m);
     return rc ? rc : replica_not_leader(r, err);
 }
 

@@ -24,6 +24,7 @@ enum {
 
 static void put_entries(const struct raft_message *m, struct buf *out)
 {
+    PRE(m->kind == RAFT_APPEND || m->entry_count == 0);
     for (size_t i = 0; i < m->entry_count; i++) {
         const struct raft_entry *e = &m->entries[i];
         buf_put_varint(out, e->term);

@@ -181,6 +181,7 @@ static int first_config(const struct replica_options *opts,
             return err_set(err, ERR_INVALID, "more than %d members",
                            RAFT_MEMBERS_MAX);
     }
+    POST(out->count == opts->member_count);
     return 0;
 }
 
@@ -355,6 +356,7 @@ int replica__make(struct replica *r, bool founding, struct err *err)
 /* Is this the only first member? */
 static bool founds_alone(const struct replica *r)
 {
+    PRE(r->address);
     return r->first.count == 1 &&
            strcmp(r->first.members[0].address, r->address) == 0;
 }
@@ -362,6 +364,7 @@ static bool founds_alone(const struct replica *r)
 static int make_or_wait(struct replica *r, struct err *err)
 {
     int rc;
+    PRE(r->id || r->address);
     if (r->id == 0 && !founds_alone(r))
         return stay_outside(r, err);
     if (r->id == 0)
@@ -376,6 +379,7 @@ static int open_keys(struct replica *r, struct err *err)
     struct buf path = BUF_INIT;
     bool rewrapped;
     int rc;
+    PRE(!r->keyring);
     path_in(r, "KEYS", &path);
     rc = keyring_open(r->world, keyring_world_place(r->world, buf_cstr(&path)),
                       r->masters, true, &r->keyring, err);
@@ -398,6 +402,7 @@ static int lock_directory(struct replica *r, struct err *err)
 {
     struct buf path = BUF_INIT;
     int rc = world_make_dirs(r->world, r->directory, err);
+    PRE(!r->lock);
     path_in(r, "LOCK", &path);
     if (rc == 0)
         rc = file_lock(r->world, buf_cstr(&path), &r->lock, err);
@@ -462,6 +467,7 @@ int replica__recover(struct replica *r,
 {
     bool found = false;
     int rc;
+    PRE(!r->raft);
     if (r->core.lease_us >= r->election_us)
         return err_set(err, ERR_INVALID,
                        "a read lease of %" PRIu64 " ms is not shorter than the "

@@ -39,12 +39,14 @@ static void forget_peer(struct replica *r, struct replica_peer *p)
 static void run_goodbye(void *arg)
 {
     struct replica_peer *p = arg;
+    PRE(p->gone);
     rpc_channel_free(p->channel);
     forget_peer(p->replica, p);
 }
 
 static void stop_peer(struct replica_peer *p)
 {
+    PRE(p->channel);
     if (p->gone)
         return;
     p->gone = true;
@@ -68,6 +70,7 @@ static void start_peer(struct replica *r, const struct raft_member *m)
 
 static struct replica_peer *find_peer(const struct replica *r, uint64_t id)
 {
+    PRE(r->peer_count <= RAFT_MEMBERS_MAX);
     for (size_t i = 0; i < r->peer_count; i++)
         if (r->peers[i]->id == id && !r->peers[i]->gone)
             return r->peers[i];
@@ -112,6 +115,7 @@ static void read_chunk(void *arg)
 {
     struct chunk_read *t = arg;
     struct raft_message *m = t->message;
+    PRE(m->kind == RAFT_SNAPSHOT);
     t->rc = snapshot_read_chunk(t->replica->world, t->replica->keyring,
                                 t->replica->directory, m->index, m->offset,
                                 CHUNK_BYTES, &m->data, &m->last, NULL);
@@ -177,6 +181,7 @@ static void replica_peer_exchange(struct replica_send *s)
     struct raft_message *m = &s->message;
     struct buf reply = BUF_INIT;
     int rc = replica__await_stored(r, s->after_op, NULL);
+    PRE(s->message.to != r->id);
     if (rc == 0 && m->kind == RAFT_SNAPSHOT)
         rc = fill_chunk(r, m);
     if (rc == 0)
@@ -194,6 +199,7 @@ static void run_send(void *arg)
 {
     struct replica_send *s = arg;
     struct replica *r = s->replica;
+    INVARIANT(s->prev || r->sends == s);
     if (!r->closing)
         replica_peer_exchange(s);
     raft_message_close(&s->message);

@@ -179,6 +179,7 @@ static int read_image(struct sealed_file *f,
     char *bytes = mem_try_alloc(len + 1);
     size_t got;
     int rc;
+    PRE(h->info.image_bytes <= SNAPSHOT_IMAGE_MAX);
     if (!bytes)
         return err_set(err, ERR_NOMEM, "no memory for %zu bytes", len);
     rc = sealed_file_read_at(f, h->image_at, bytes, len, &got, err);
@@ -284,6 +285,7 @@ static int write_new(struct world *w,
     uint64_t at = 0;
     int rc = sealed_file_open(w, path, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE,
                               k, &f, err);
+    PRE(count > 0);
     if (rc)
         return rc;
     for (size_t i = 0; rc == 0 && i < count; at += parts[i++].len)

@@ -45,6 +45,7 @@ void replica__enqueue(struct replica_waits *list, struct replica_wait *w)
 
 void replica__move(struct replica_waits *to, struct replica_wait *w)
 {
+    PRE(!w->done);
     unlink_wait(w);
     link_last(to, w);
 }
@@ -60,10 +61,12 @@ void replica__finish(struct replica_wait *w, int rc)
 
 void replica__fail_all(struct replica_waits *list, int code, const char *why)
 {
+    PRE(code != 0);
     while (list->first) {
         struct replica_wait *w = list->first;
         replica__finish(w, err_set(w->err, code, "%s", why));
     }
+    POST(list->count == 0);
 }
 
 int replica__await(struct replica_wait *w)

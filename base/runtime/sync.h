@@ -40,6 +40,13 @@ bool mutex_try_lock(struct mutex *m);
 /* PRE: the caller holds it. */
 void mutex_unlock(struct mutex *m);
 
+/* Does anybody hold it? For assertions: who shall hold a lock and has not taken
+ * it is found unless another holds it at that moment. Any thread. */
+static inline bool mutex_is_held(const struct mutex *m)
+{
+    return atomic_load_explicit(&m->state, memory_order_relaxed) & 1;
+}
+
 /* A condition nobody waits for. */
 void cond_init(struct cond *c);
 void cond_close(struct cond *c); /* PRE: nobody waits. */

@@ -16,6 +16,7 @@ static void answers_check_invariants(const struct session_answers *a)
 
 void session_answers_close(struct session_answers *a)
 {
+    INVARIANT(a->count <= SESSION_ANSWERS_MAX); /* INV-3 */
     for (uint32_t i = 0; i < a->count; i++)
         mem_free(a->kept[i].bytes);
     mem_free(a->kept);
@@ -29,6 +30,7 @@ static uint32_t answers_position(const struct session_answers *a,
     uint32_t at = a->count;
     while (at > 0 && a->kept[at - 1].sequence >= sequence)
         at--;
+    POST(at <= a->count);
     return at;
 }
 
@@ -130,5 +132,6 @@ bool session_answers_load(struct session_answers *a,
         answers_at(a, sequence))
         return false;
     session_answers_keep(a, sequence, answer);
+    POST(answers_at(a, sequence));
     return true;
 }

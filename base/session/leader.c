@@ -47,6 +47,7 @@ void leader_free(struct leader *l)
 
 void leader_add(struct leader *l, struct slice address)
 {
+    PRE(l);
     leader_choice_add(&l->choice, address);
 }
 
@@ -78,10 +79,12 @@ void leader_hurry(struct leader *l)
 static void leader_choose(struct leader *l, char out[LEADER_ADDRESS_BYTES])
 {
     const char *from;
+    PRE(l->choice.count > 0);
     mutex_lock(&l->mutex);
     from = leader_choice_current(&l->choice);
     memcpy(out, from, strlen(from) + 1);
     mutex_unlock(&l->mutex);
+    POST(strlen(out) < LEADER_ADDRESS_BYTES);
 }
 
 /* @asked failed with @rc and @why. May another try do better? */
@@ -93,6 +96,7 @@ static bool leader_note_failure(struct leader *l,
 {
     char hint[LEADER_ADDRESS_BYTES] = "";
     bool again;
+    PRE(rc != 0);
     mutex_lock(&l->mutex);
     again = leader_search_continue(s, &l->choice, asked, rc) &&
             (rc == ERR_UNSUPPORTED || l->options.is_transient(rc));
@@ -117,6 +121,7 @@ int leader_try(struct leader *l,
     char address[LEADER_ADDRESS_BYTES];
     struct err why = ERR_INIT;
     int rc;
+    PRE(q->timeout_us > 0);
     *again = false;
     leader_choose(l, address);
     if (q->reply_body)
@@ -139,6 +144,7 @@ uint64_t leader_pause_us(struct leader *l, const struct leader_search *s)
 {
     uint64_t random = world_random(l->options.world);
     uint64_t us;
+    PRE(s->tries > 0);
     mutex_lock(&l->mutex);
     us = leader_search_pause_us(s, &l->choice, random);
     mutex_unlock(&l->mutex);

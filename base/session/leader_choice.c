@@ -25,6 +25,7 @@ void leader_choice_close(struct leader_choice *c)
 static size_t choice_find(const struct leader_choice *c, struct slice address)
 {
     size_t i = 0;
+    INVARIANT(c->configured <= c->count); /* INV-3 */
     while (i < c->count && !slice_eq_str(address, c->addresses[i]))
         i++;
     return i;
@@ -51,12 +52,15 @@ const char *leader_choice_current(const struct leader_choice *c)
 static size_t choice_place(struct leader_choice *c)
 {
     size_t at;
+    INVARIANT(c->current < c->count || c->count == 0); /* INV-1 */
     if (c->count < c->configured + LEADER_LEARNED_MAX)
         return c->count++;
     do
         at = c->configured + c->replaced++ % LEADER_LEARNED_MAX;
     while (at == c->current);
     mem_free(c->addresses[at]);
+    POST(at >= c->configured);
+    POST(at != c->current); /* INV-3 */
     return at;
 }
 
@@ -67,6 +71,7 @@ static size_t choice_learn(struct leader_choice *c, const char *address)
         at = choice_place(c);
         c->addresses[at] = mem_strdup(address);
     }
+    POST(at < c->count);
     return at;
 }
 

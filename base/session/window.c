@@ -8,10 +8,12 @@
 void session_window_init(struct session_window *w)
 {
     *w = (struct session_window){.newest = 0, .oldest = 1};
+    POST(!session_window_is_full(w));
 }
 
 bool session_window_is_full(const struct session_window *w)
 {
+    INVARIANT(w->oldest <= w->newest + 1); /* INV-1 */
     return w->newest + 1 - w->oldest >= SESSION_WINDOW;
 }
 
@@ -36,5 +38,6 @@ void session_window_end(struct session_window *w, uint64_t sequence)
 
 uint64_t session_window_acknowledged(const struct session_window *w)
 {
+    INVARIANT(w->oldest <= w->newest + 1); /* INV-1 */
     return w->oldest;
 }

@@ -25,6 +25,8 @@ static void def_of(const struct quarry_index_spec *s,
                    uint32_t number,
                    struct index_def *out)
 {
+    PRE(s->column_count <= INDEX_COLUMNS_MAX);
+    PRE(number > 0);
     *out = (struct index_def){
         .number = number, .unique = s->unique, .state = INDEX_BUILDING};
     snprintf(out->name, sizeof(out->name), "%s", s->name);
@@ -37,6 +39,7 @@ static void def_of(const struct quarry_index_spec *s,
             slice_make(mem_strndup(from->qualifier.data, from->qualifier.len),
                        from->qualifier.len);
     }
+    POST(out->column_count == s->column_count);
 }
 
 static int check_spec(const struct quarry_index_spec *s, struct err *err)
@@ -58,12 +61,14 @@ static int check_spec(const struct quarry_index_spec *s, struct err *err)
                            s->columns[i].family);
     if (strncmp(s->table, INDEX_TABLE_PREFIX, strlen(INDEX_TABLE_PREFIX)) == 0)
         return err_set(err, ERR_INVALID, "%s is itself of an index", s->table);
+    POST(s->column_count > 0);
     return 0;
 }
 
 static bool is_same(const struct index_def *a, const struct index_def *b)
 {
     bool same = a->unique == b->unique && a->column_count == b->column_count;
+    PRE(a->column_count <= INDEX_COLUMNS_MAX);
     for (size_t i = 0; same && i < a->column_count; i++)
         same = index_column_eq(&a->columns[i], &b->columns[i]);
     return same;
@@ -100,6 +105,7 @@ static int put_def(struct quarry *q,
     struct quarry_alter changes[2];
     size_t n = 0;
     int rc;
+    PRE(d->number > 0);
     index_def_encode(d, &bytes);
     put_hex(buf_slice(&bytes), &hex);
     if (replaced)
@@ -109,6 +115,7 @@ static int put_def(struct quarry *q,
     rc = quarry_table_alter(q, table, changes, n, err);
     buf_close(&bytes);
     buf_close(&hex);
+    POST(n <= ARRAY_LEN(changes));
     return rc;
 }
 
@@ -132,6 +139,8 @@ static int add_index(struct quarry *q,
                      struct err *err)
 {
     int rc = make_entries(q, d, err);
+    PRE(d->state == INDEX_BUILDING);
+    PRE(d->column_count > 0);
     if (rc)
         return rc;
     rc = put_def(q, table, d, replaced, err);
@@ -150,6 +159,7 @@ take_set(struct quarry_table *t, struct index_set **out, struct err *err)
         *out = mem_zalloc(1, sizeof(**out));
         atomic_init(&(*out)->references, 1);
     }
+    POST(rc || *out);
     return rc;
 }
 
@@ -182,6 +192,7 @@ static int find_def(struct quarry *q,
     if (rc)
         return rc;
     *out = index_set_find(*set, name);
+    INVARIANT(*set);
     return *out ? 0 : no_index(*set, table, name, err);
 }
 
@@ -205,6 +216,7 @@ static int fill_index(struct quarry *q,
     char number[16];
     struct quarry_alter ready = {QUARRY_READY_INDEX, name, number};
     int rc = find_def(q, table, name, &t, &set, &d, err);
+    INVARIANT(rc || d->number > 0);
     if (rc == 0 && d->state != INDEX_READY) {
         snprintf(number, sizeof(number), "%u", d->number);
         rc = index_build(t, set, d, progress, ctx, err);
@@ -259,6 +271,7 @@ int quarry_index_rebuild(struct quarry *q,
     struct quarry_table *t;
     struct index_set *set;
     int rc = find_def(q, table, name, &t, &set, &d, err);
+    INVARIANT(rc || d->column_count > 0);
     if (rc == 0) {
         struct index_def fresh = *d;
         fresh.number = new_number(q);
@@ -285,6 +298,7 @@ int quarry_index_drop(struct quarry *q,
     struct quarry_table *t;
     struct index_set *set;
     int rc = find_def(q, table, name, &t, &set, &d, err);
+    INVARIANT(rc || index_set_find(set, name) == d);
     if (rc == 0)
         rc = quarry_table_alter(q, table, &drop, 1, err);
     if (rc == 0)
@@ -315,6 +329,7 @@ int quarry_index_check(struct quarry *q,
     if (rc)
         err_wrap(err, "index %s", name);
     release(t, set);
+    POST(rc || out->mended <= out->missing + out->stale);
     return rc;
 }
 
@@ -338,6 +353,7 @@ list_def(struct index_listing *l, const char *table, const struct index_def *d)
                                      .column_count = d->column_count,
                                      .unique = d->unique,
                                      .ready = d->state == INDEX_READY};
+    PRE(d->column_count <= INDEX_COLUMNS_MAX);
     for (size_t i = 0; i < d->column_count; i++) {
         struct slice q = d->columns[i].qualifier;
         char *copy = arena_alloc(&l->arena, q.len + 1);

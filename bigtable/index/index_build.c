@@ -23,6 +23,7 @@ struct walk {
 
 static int walk_step(struct walk *w, struct err *err)
 {
+    PRE(w->def && w->table);
     if (++w->seen % BATCH_ROWS == 0 && w->progress &&
         !w->progress(w->ctx, w->seen))
         return err_set(err, ERR_CANCELLED, "it was stopped");
@@ -38,6 +39,8 @@ open_rows(struct walk *w, struct quarry_scanner **out, struct err *err)
     struct quarry_filter *f;
     size_t n = 0;
     int rc;
+    PRE(w->def->column_count > 0);
+    PRE(w->def->column_count <= INDEX_COLUMNS_MAX);
     for (; n < w->def->column_count; n++) {
         const struct index_column *c = &w->def->columns[n];
         parts[n] =
@@ -51,6 +54,7 @@ open_rows(struct walk *w, struct quarry_scanner **out, struct err *err)
     read.filter = f;
     rc = quarry_scan(w->table, &read, out, err);
     quarry_filter_free(f);
+    INVARIANT(n == w->def->column_count + 1);
     return rc;
 }
 
@@ -92,6 +96,8 @@ static int build_claim(struct walk *w,
     int rc =
         index_claim(w->table, w->set, w->def, w->entries, p, row, number, err);
     int again;
+    PRE(w->def->unique);
+    PRE(index_place_is_claim(p));
     if (rc != ERR_EXISTS)
         return rc;
     again = index_row_read(w->table, w->set, NULL, 0, row, false, &r, err);
@@ -120,7 +126,9 @@ static int batch_write(struct walk *w, struct batch *b, struct err *err)
     int rc = b->count ? quarry_apply_batch(w->entries, b->rows, b->count, &o,
                                            NULL, err)
                       : 0;
+    PRE(b->count <= BATCH_ROWS);
     b->count = 0;
+    POST(b->count == 0);
     return rc;
 }
 
@@ -131,6 +139,7 @@ static int build_row(struct walk *w,
 {
     struct index_place p;
     int rc = 0;
+    PRE(b->count < BATCH_ROWS);
     if (place_of_row(w, row, row->key, &p)) {
         int64_t number = number_of(row);
         if (index_place_is_claim(&p)) {
@@ -145,6 +154,7 @@ static int build_row(struct walk *w,
         }
     }
     index_place_close(&p);
+    POST(b->count <= BATCH_ROWS);
     return rc;
 }
 
@@ -161,6 +171,7 @@ int index_build(struct quarry_table *t,
     const struct quarry_row *row;
     struct batch *b = mem_zalloc(1, sizeof(*b));
     int rc = index_table(t->quarry, d, &w.entries, err);
+    PRE(d->state == INDEX_BUILDING);
     for (size_t i = 0; i < BATCH_ROWS; i++)
         b->rows[i] = quarry_mutation_new(SLICE_LIT("-"));
     if (rc == 0)
@@ -195,6 +206,7 @@ static int has_entry(struct walk *w,
     struct quarry_row *found;
     int rc =
         quarry_read_row(w->entries, buf_slice(&p->row), &newest, &found, err);
+    PRE(p->row.len > 0);
     *us = 0;
     *others = false;
     for (size_t i = 0; rc == 0 && found && i < found->cell_count; i++) {
@@ -204,6 +216,7 @@ static int has_entry(struct walk *w,
             *others = true;
     }
     quarry_row_free(found);
+    POST(*us >= 0);
     return rc;
 }
 
@@ -233,6 +246,7 @@ static int confirm_missing(struct walk *w,
     int64_t us = 0;
     bool others = false;
     int rc = index_row_read(w->table, w->set, NULL, 0, row, false, &r, err);
+    PRE(row.len > 0);
     if (rc)
         return rc;
     if (place_of_row(w, r.owner, row, &p))
@@ -252,6 +266,7 @@ static int confirm_missing(struct walk *w,
     }
     index_place_close(&p);
     index_row_close(&r);
+    POST(out->twice <= out->missing);
     return rc;
 }
 
@@ -263,6 +278,7 @@ static int compare_rows(struct walk *w,
     struct quarry_scanner *rows = NULL;
     const struct quarry_row *row;
     int rc = open_rows(w, &rows, err);
+    PRE(w->entries);
     while (rc == 0 && (rc = quarry_scanner_next(rows, &row, err)) == 0 && row) {
         struct index_place p;
         int64_t us = 0;
@@ -294,6 +310,7 @@ static int remove_stale(struct walk *w,
     bool done = true;
     int64_t upto = r->number;
     int rc = 0;
+    PRE(c->timestamp_us >= 0);
     if (c->timestamp_us > r->number) {
         rc = index_fence(w->table, w->set, row, r, c->timestamp_us, &done, err);
         upto = c->timestamp_us;
@@ -306,6 +323,7 @@ static int remove_stale(struct walk *w,
     rc = quarry_apply(w->entries, m, &logged, err);
     quarry_mutation_free(m);
     out->mended += rc == 0;
+    INVARIANT(upto >= c->timestamp_us); /* INV-2 */
     return rc;
 }
 
@@ -337,6 +355,7 @@ static int compare_entry(struct walk *w,
     }
     index_place_close(&p);
     index_row_close(&r);
+    POST(out->stale <= out->entries);
     return rc;
 }
 
@@ -349,6 +368,7 @@ static int compare_entries(struct walk *w,
     struct quarry_scanner *rows = NULL;
     const struct quarry_row *row;
     int rc = quarry_scan(w->entries, &newest, &rows, err);
+    PRE(w->entries);
     while (rc == 0 && (rc = quarry_scanner_next(rows, &row, err)) == 0 && row) {
         for (size_t i = 0; i < row->cell_count && rc == 0; i++)
             rc = compare_entry(w, row->key, &row->cells[i], mend, out, err);
@@ -371,6 +391,7 @@ int index_compare(struct quarry_table *t,
     struct walk w = {
         .table = t, .set = set, .def = d, .progress = progress, .ctx = ctx};
     int rc = index_table(t->quarry, d, &w.entries, err);
+    PRE(d->state == INDEX_READY);
     if (rc == 0)
         rc = compare_rows(&w, mend, out, err);
     if (rc == 0)

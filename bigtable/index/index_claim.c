@@ -21,6 +21,7 @@ void index_put_mark(struct quarry_mutation *m,
                     int64_t number)
 {
     char value[INDEX_MARK_BYTES];
+    PRE(number >= 0);
     put_be64(value, (uint64_t)number);
     put_be32(value + 8, set->version);
     quarry_mutation_set(m, INDEX_FAMILY, SLICE_LIT(INDEX_MARK), QUARRY_NOW,
@@ -29,6 +30,7 @@ void index_put_mark(struct quarry_mutation *m,
 
 struct index_expected index_expect_mark(const struct index_row *r)
 {
+    PRE(r->mark.len == 0 || r->mark.len == INDEX_MARK_BYTES);
     return (struct index_expected){.family = INDEX_FAMILY,
                                    .qualifier = SLICE_LIT(INDEX_MARK),
                                    .present = r->mark.len > 0,
@@ -49,6 +51,7 @@ int index_fence(struct quarry_table *base,
     struct quarry_filter *f;
     bool matched = false;
     int rc;
+    PRE(number > r->number); /* INV-2 */
     index_put_mark(m, set, MAX_OF(number, r->number + 1));
     if (e.present)
         f = index_filter_if(&e, 1, quarry_filter_pass_all());
@@ -76,6 +79,7 @@ static int values_are_taken(const struct quarry_table *base,
                             struct err *err)
 {
     struct buf text = BUF_INIT;
+    PRE(d->unique); /* INV-3 */
     index_say_row(&text, quarry_table_name(base), other);
     err_set(err, ERR_EXISTS, "unique index %s: %s has the same value%s",
             d->name, buf_cstr(&text), d->column_count > 1 ? "s" : "");
@@ -92,6 +96,7 @@ static int remove_claim(struct quarry_table *entries,
     const struct quarry_write_options logged = {QUARRY_LOGGED};
     struct quarry_mutation *m = quarry_mutation_new(buf_slice(&p->row));
     int rc;
+    PRE(index_place_is_claim(p));
     quarry_mutation_delete_cells(m, INDEX_ENTRY_FAMILY, other, 0, upto + 1);
     rc = quarry_apply(entries, m, &logged, err);
     quarry_mutation_free(m);
@@ -115,6 +120,7 @@ static int look_at_other(struct quarry_table *base,
     struct index_row r;
     bool done = false;
     int rc = index_row_read(base, set, NULL, 0, other, false, &r, err);
+    PRE(d->unique);
     if (rc)
         return rc;
     index_values(r.owner, d, values);
@@ -145,6 +151,8 @@ static int look_at_others(struct quarry_table *base,
     const struct quarry_read_options newest = {.versions = 1};
     struct quarry_row *found;
     int rc = quarry_read_row(entries, buf_slice(&p->row), &newest, &found, err);
+    PRE(d->unique);
+    PRE(p->row.len > 0);
     *wait = false;
     for (size_t i = 0; rc == 0 && found && i < found->cell_count; i++)
         if (!slice_eq(found->cells[i].qualifier, row))
@@ -166,6 +174,7 @@ static int try_claim(struct quarry_table *entries,
     struct quarry_filter *parts[2];
     struct quarry_filter *f;
     int rc;
+    PRE(row.len > 0);
     parts[0] = quarry_filter_column_range(INDEX_ENTRY_FAMILY, QUARRY_UNBOUNDED,
                                           SLICE_EMPTY, QUARRY_OPEN, row);
     parts[1] = quarry_filter_column_range(INDEX_ENTRY_FAMILY, QUARRY_OPEN, row,

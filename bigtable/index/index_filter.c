@@ -27,6 +27,7 @@ static struct quarry_filter *exact_filter(const struct index_expected *e)
         column_filter(e), quarry_filter_cells_per_column_limit(1),
         quarry_filter_value_range(QUARRY_CLOSED, e->value, QUARRY_CLOSED,
                                   e->value)};
+    PRE(e->present);
     if (e->timed)
         parts[3] = quarry_filter_timestamp_range(e->us, e->us + 1);
     return quarry_filter_chain(parts, e->timed ? 4 : 3);
@@ -36,6 +37,8 @@ struct quarry_filter *index_filter_if(const struct index_expected *list,
                                       size_t count,
                                       struct quarry_filter *inner)
 {
+    PRE(list || count == 0);
+    PRE(inner);
     for (size_t i = count; i-- > 0;) {
         const struct index_expected *e = &list[i];
         inner = e->present
@@ -72,6 +75,7 @@ struct quarry_filter *index_filter_of_user(const struct quarry_filter *f)
 
 struct quarry_filter *index_filter_not(struct quarry_filter *f)
 {
+    PRE(f);
     return quarry_filter_condition(f, quarry_filter_block_all(),
                                    quarry_filter_pass_all());
 }

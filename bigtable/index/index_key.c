@@ -93,6 +93,7 @@ bool index_place_row(const struct index_def *d,
                      struct slice qualifier,
                      struct slice *row)
 {
+    PRE(d->column_count > 0);
     for (size_t i = 0; i < d->column_count; i++)
         if (!index_key_skip(&entry_row))
             return false;

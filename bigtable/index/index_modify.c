@@ -34,6 +34,7 @@ static struct index_expected *expect_columns(const struct modification *m,
                                              const struct quarry_row *found)
 {
     struct index_expected *list = mem_zalloc(m->column_count, sizeof(*list));
+    PRE(m->column_count > 0);
     for (size_t i = 0; i < m->column_count; i++) {
         const struct quarry_cell *cell = index_cell(found, &m->columns[i]);
         list[i] =
@@ -83,6 +84,7 @@ static int modify_once(struct modification *m,
     struct index_set *set;
     struct index_row found;
     int rc = m->table->ops->table_indexes(m->table, &set, err);
+    PRE(m->column_count > 0);
     if (rc == 0 && !set)
         rc = ERR_ABORTED;
     if (rc == 0)
@@ -117,6 +119,7 @@ int index_read_modify_write(struct quarry_table *t,
     uint64_t end_ns = world_mono_ns(w) + INDEX_TRY_US_MAX * 1000;
     struct modification m = {.table = t, .row = row};
     int rc;
+    PRE(rule_count > 0);
     row_modification_init(&m.made, rules, rule_count);
     m.columns = mem_alloc(rule_count * sizeof(*m.columns));
     for (size_t i = 0; i < rule_count; i++)

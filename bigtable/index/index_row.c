@@ -15,6 +15,7 @@ static struct quarry_filter *
 column_part(const char *family, struct slice qualifier, bool versions)
 {
     struct quarry_filter *parts[2];
+    PRE(family);
     parts[0] = quarry_filter_column_range(family, QUARRY_CLOSED, qualifier,
                                           QUARRY_CLOSED, qualifier);
     if (versions)
@@ -27,6 +28,7 @@ static bool is_in(const struct index_column *list,
                   size_t count,
                   const struct index_column *c)
 {
+    PRE(list || count == 0);
     for (size_t i = 0; i < count; i++)
         if (index_column_eq(&list[i], c))
             return true;
@@ -47,6 +49,7 @@ static size_t list_columns(const struct index_set *set,
     for (size_t i = 0; i < more_count; i++)
         if (!is_in(out, n, &more[i]))
             out[n++] = more[i];
+    POST(n <= set->count * INDEX_COLUMNS_MAX + more_count);
     return n;
 }
 
@@ -54,10 +57,12 @@ static void take_mark(struct index_row *r)
 {
     const struct index_column mark = {INDEX_FAMILY, SLICE_LIT(INDEX_MARK)};
     const struct quarry_cell *c = index_cell(r->owner, &mark);
+    PRE(r->owner);
     if (!c || c->value.len != INDEX_MARK_BYTES)
         return;
     r->mark = c->value;
     r->number = (int64_t)get_be64(c->value.data);
+    POST(r->mark.len == INDEX_MARK_BYTES);
 }
 
 int index_row_read(struct quarry_table *t,
@@ -76,6 +81,7 @@ int index_row_read(struct quarry_table *t,
     struct quarry_filter *f;
     size_t n = list_columns(set, more, more_count, columns);
     int rc;
+    PRE(row.len > 0);
     for (size_t i = 0; i < n; i++)
         parts[i] =
             column_part(columns[i].family, columns[i].qualifier, versions);
@@ -89,6 +95,7 @@ int index_row_read(struct quarry_table *t,
     quarry_filter_free(f);
     mem_free(columns);
     mem_free(parts);
+    INVARIANT(n <= room);
     return rc;
 }
 
@@ -112,6 +119,7 @@ void index_values(const struct quarry_row *row,
                   const struct index_def *d,
                   struct index_value *out)
 {
+    PRE(d->column_count <= INDEX_COLUMNS_MAX);
     for (size_t i = 0; i < d->column_count; i++) {
         const struct quarry_cell *c = index_cell(row, &d->columns[i]);
         out[i] = (struct index_value){c != NULL, c ? c->value : SLICE_EMPTY};
@@ -147,16 +155,19 @@ static void remove_range(struct buf *list, int64_t min_us, int64_t max_us)
 {
     struct version *v = (void *)list->data;
     size_t n = 0;
+    PRE(list->len % sizeof(struct version) == 0);
     for (size_t i = 0; i < list->len / sizeof(*v); i++)
         if (v[i].us < min_us || v[i].us >= max_us)
             v[n++] = v[i];
     buf_truncate(list, n * sizeof(*v));
+    POST(list->len % sizeof(struct version) == 0);
 }
 
 static void
 apply_op(struct buf *list, const struct mutation_op *op, int64_t now_us)
 {
     struct version v = {op->timestamp_us, op->value};
+    INVARIANT(op->kind != MUTATION_ADD && op->kind != MUTATION_MERGE);
     if (op->kind != MUTATION_SET) {
         if (is_of_all_times(op))
             buf_clear(list);
@@ -199,6 +210,7 @@ static struct index_value column_after(const struct quarry_row *row,
     if (best)
         out = (struct index_value){true, best->value};
     buf_close(&list);
+    POST(out.present == (best != NULL));
     return out;
 }
 
@@ -208,6 +220,7 @@ void index_values_after(const struct quarry_row *row,
                         int64_t now_us,
                         struct index_value *out)
 {
+    PRE(d->column_count <= INDEX_COLUMNS_MAX);
     for (size_t i = 0; i < d->column_count; i++)
         out[i] = column_after(row, &d->columns[i], m, now_us);
 }
@@ -217,6 +230,7 @@ void index_values_after(const struct quarry_row *row,
 static void add_guess(struct buf *out, int64_t us)
 {
     const int64_t *have = (const void *)out->data;
+    PRE(out->len % sizeof(us) == 0);
     for (size_t i = 0; i < out->len / sizeof(us); i++)
         if (have[i] == us)
             return;
@@ -273,6 +287,7 @@ void index_guesses(const struct quarry_row *row,
     for (size_t i = 0; i < d->column_count; i++)
         if (sets_now(&d->columns[i], m))
             guess_column(row, &d->columns[i], m, sure_us, out);
+    POST(out->len >= sizeof(int64_t));
 }
 
 /* --- what rules hide ----------------------------------------------------- */
@@ -298,6 +313,7 @@ static void put_cover(const struct quarry_row *row,
                       struct quarry_mutation *out)
 {
     int64_t oldest = INT64_MAX;
+    PRE(op->kind == MUTATION_DELETE_CELLS);
     for (size_t i = 0; row && i < row->cell_count; i++) {
         const struct quarry_cell *c = &row->cells[i];
         if (slice_eq(c->family, op->family) &&

@@ -81,6 +81,8 @@ static int find_index(struct index_scanner *s,
         return err_set(err, ERR_INVALID, "index %s has %zu column%s",
                        s->def->name, s->def->column_count,
                        s->def->column_count == 1 ? "" : "s");
+    POST(s->def->state == INDEX_READY);
+    POST(q->equal_count <= s->def->column_count);
     return 0;
 }
 
@@ -102,6 +104,7 @@ static void put_bound(struct buf *out, struct slice value)
 static void
 range_of(const struct quarry_index_query *q, struct buf *start, struct buf *end)
 {
+    PRE(start->len == 0 && end->len == 0);
     for (size_t i = 0; i < q->equal_count; i++)
         put_bound(start, q->equal[i]);
     buf_append_slice(end, buf_slice(start));
@@ -130,6 +133,7 @@ static struct quarry_filter *column_between(const struct index_column *c,
 {
     struct quarry_filter *parts[3];
     struct buf upto = BUF_INIT;
+    PRE(q->equal_count < INDEX_COLUMNS_MAX);
     parts[0] = quarry_filter_column_range(
         c->family, QUARRY_CLOSED, c->qualifier, QUARRY_CLOSED, c->qualifier);
     parts[1] = quarry_filter_cells_per_column_limit(1);
@@ -154,6 +158,8 @@ static void make_condition(struct index_scanner *s,
     struct index_expected *list = mem_zalloc(q->equal_count + 1, sizeof(*list));
     struct quarry_filter *f =
         user ? filter_ref(user) : quarry_filter_pass_all();
+    PRE(s->def);
+    PRE(!s->matches);
     if (has_bounds(q) || q->equal_count == 0) /* At least it is there. */
         f = quarry_filter_condition(
             column_between(&s->def->columns[q->equal_count], q), f, NULL);
@@ -174,6 +180,7 @@ static int take_options(struct index_scanner *s,
                         struct err *err)
 {
     const char **families;
+    PRE(!s->options.filter);
     s->left = UINT64_MAX;
     if (!o)
         return 0;
@@ -211,6 +218,8 @@ static int
 take_entry(struct index_scanner *s, const struct quarry_row *e, struct err *err)
 {
     struct slice row;
+    PRE(s->count <= s->batch_rows);
+    PRE(s->batch_rows <= BATCH_ROWS_MAX);
     for (size_t i = 0; i < e->cell_count && s->count < s->batch_rows; i++) {
         char *copy;
         if (!index_place_row(s->def, e->key, e->cells[i].qualifier, &row))
@@ -230,6 +239,7 @@ static int read_keys(struct index_scanner *s, struct err *err)
 {
     const struct quarry_row *e = NULL;
     int rc = 0;
+    PRE(s->count == 0);
     if (s->entry)
         rc = take_entry(s, s->entry, err);
     s->entries_end |= s->entry != NULL || !s->entries;
@@ -239,6 +249,7 @@ static int read_keys(struct index_scanner *s, struct err *err)
             rc = take_entry(s, e, err);
         s->entries_end = rc == 0 && !e;
     }
+    POST(s->count <= s->batch_rows);
     return rc;
 }
 
@@ -257,6 +268,7 @@ static void keep_found(struct index_scanner *s)
 
 static void free_rows(struct index_scanner *s)
 {
+    PRE(s->next <= s->count);
     for (size_t i = s->next; i < s->count; i++)
         quarry_row_free(s->rows[i]);
     s->next = s->count = 0;
@@ -267,6 +279,8 @@ static int read_batch(struct index_scanner *s, struct err *err)
     struct quarry_read_options check = {.filter = s->matches,
                                         .versions = s->options.versions};
     int rc;
+    PRE(s->next == s->count);
+    PRE(s->batch_rows > 0);
     arena_reset(&s->batch);
     s->next = s->count = 0;
     rc = read_keys(s, err);
@@ -298,6 +312,8 @@ static int index_scanner_next(struct quarry_scanner *base,
 {
     struct index_scanner *s = CONTAINER_OF(base, struct index_scanner, base);
     int rc = 0;
+    PRE(s->next <= s->count);
+    PRE(s->def);
     *row = NULL;
     if (s->left == 0)
         return 0;
@@ -359,6 +375,8 @@ static int open_entries(struct index_scanner *s,
         .ranges = &range, .range_count = 1, .versions = 1};
     struct quarry_table *entries;
     int rc = index_table(s->table->quarry, s->def, &entries, err);
+    PRE(s->def);
+    PRE(!s->entries && !s->entry);
     if (rc)
         return rc;
     range_of(q, &start, &end);

@@ -37,6 +37,7 @@ static struct index_handles *handles_of(struct quarry *q)
 
 static struct quarry_table *find_open(struct index_handles *h, const char *name)
 {
+    PRE(*name);
     union hash_value *v;
     struct quarry_table *t;
     mutex_lock(&h->lock);
@@ -50,6 +51,7 @@ static struct quarry_table *find_open(struct index_handles *h, const char *name)
 static struct quarry_table *
 put_open(struct index_handles *h, const char *name, struct quarry_table *t)
 {
+    PRE(t);
     union hash_value *v;
     struct quarry_table *spare = NULL;
     bool added;
@@ -63,6 +65,7 @@ put_open(struct index_handles *h, const char *name, struct quarry_table *t)
     }
     mutex_unlock(&h->lock);
     quarry_table_close(spare);
+    POST(t);
     return t;
 }
 
@@ -83,6 +86,7 @@ int index_table(struct quarry *q,
         err_wrap(err, "index %s", d->name);
     else
         *out = put_open(h, name, *out);
+    POST(rc || *out);
     return rc;
 }
 
@@ -104,6 +108,7 @@ void index_tables_close(struct quarry *q)
 int index_take_set(struct quarry *q, const char *table, struct index_set **out)
 {
     struct quarry_table *t;
+    PRE(q->ops);
     *out = NULL;
     if (strncmp(table, INDEX_TABLE_PREFIX, strlen(INDEX_TABLE_PREFIX)) == 0 ||
         quarry_table_open(q, table, &t, NULL))

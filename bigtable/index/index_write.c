@@ -56,11 +56,13 @@ static bool crash_here(struct index_try *t, struct err *err)
 
 static struct seen_entry *seen_at(const struct index_try *t, size_t i)
 {
+    PRE(i <= t->seen.len / sizeof(struct seen_entry));
     return (struct seen_entry *)(void *)t->seen.data + i;
 }
 
 static size_t seen_count(const struct index_try *t)
 {
+    INVARIANT(t->seen.len % sizeof(struct seen_entry) == 0);
     return t->seen.len / sizeof(struct seen_entry);
 }
 
@@ -70,6 +72,7 @@ static struct seen_entry *note_entry(struct index_try *t,
                                      struct index_place *p)
 {
     struct seen_entry e = {.def = d, .place = *p};
+    PRE(p->row.len > 0);
     for (size_t i = 0; i < seen_count(t); i++)
         if (seen_at(t, i)->def == d &&
             index_place_eq(&seen_at(t, i)->place, p)) {
@@ -100,6 +103,8 @@ static void plan_branch(struct index_try *t,
     struct index_place p;
     struct buf guesses = BUF_INIT;
     size_t count;
+    PRE(b == BRANCH_FALSE || b == BRANCH_TRUE);
+    PRE(m);
     index_guesses(t->row.owner, d, m, sure_us, &guesses);
     count = guesses.len / sizeof(int64_t);
     /* Where clocks are taken to agree, the row is looked at once more. */
@@ -118,11 +123,13 @@ static void plan_branch(struct index_try *t,
         }
     }
     buf_close(&guesses);
+    INVARIANT(count > 0);
 }
 
 static const struct quarry_mutation *branch_of(const struct index_change *c,
                                                int b)
 {
+    PRE(b >= BRANCH_FALSE && b < BRANCHES);
     return c->branches[b];
 }
 
@@ -134,6 +141,7 @@ plan_index(struct index_try *t, const struct index_def *d, int64_t sure_us)
     struct seen_entry *old = NULL;
     struct index_place p;
     size_t before = seen_count(t);
+    PRE(d->column_count <= INDEX_COLUMNS_MAX);
     index_values(t->row.owner, d, values);
     if (place_of(t, d, values, &p))
         old = note_entry(t, d, &p);
@@ -170,6 +178,7 @@ static void plan_entries(struct index_try *t)
     for (size_t i = 0; i < t->set->count; i++)
         plan_index(t, &t->set->defs[i],
                    t->set->defs[i].unique ? now_us : agreed_us);
+    INVARIANT(t->number > t->row.number); /* INV-2 */
 }
 
 /* The entries of index @d that need no claim, together. */
@@ -184,6 +193,7 @@ static int write_plain(struct index_try *t,
     struct quarry_mutation **list =
         mem_alloc((seen_count(t) + 1) * sizeof(*list));
     int rc = 0;
+    PRE(entries);
     for (size_t i = 0; i < seen_count(t); i++) {
         const struct seen_entry *e = seen_at(t, i);
         if (e->def != d || !e->write || index_place_is_claim(&e->place))
@@ -206,6 +216,7 @@ static int write_claims(struct index_try *t,
                         struct err *err)
 {
     int rc = 0;
+    PRE(entries);
     for (size_t i = 0; i < seen_count(t) && rc == 0; i++) {
         const struct seen_entry *e = seen_at(t, i);
         if (e->def == d && e->write && index_place_is_claim(&e->place))
@@ -226,6 +237,7 @@ static bool writes_any(const struct index_try *t, const struct index_def *d)
 static int write_entries(struct index_try *t, struct err *err)
 {
     int rc = 0;
+    PRE(t->number > t->row.number); /* INV-2 */
     for (size_t i = 0; i < t->set->count && rc == 0; i++) {
         const struct index_def *d = &t->set->defs[i];
         struct quarry_table *entries;
@@ -251,6 +263,7 @@ remove_entry(struct quarry *q, const struct seen_entry *e, int64_t upto)
     const struct quarry_write_options logged = {QUARRY_LOGGED};
     struct quarry_mutation *m = quarry_mutation_new(buf_slice(&e->place.row));
     struct quarry_table *entries;
+    PRE(upto >= 0);
     quarry_mutation_delete_cells(m, INDEX_ENTRY_FAMILY,
                                  buf_slice(&e->place.qualifier), 0, upto + 1);
     if (index_table(q, e->def, &entries, NULL) == 0 &&
@@ -266,6 +279,8 @@ static void remove_old(struct index_try *t, int b)
 {
     struct quarry *q = t->change->table->quarry;
     struct index_row now = {.number = t->number};
+    PRE(b == BRANCH_FALSE || b == BRANCH_TRUE);
+    PRE(t->set);
     if (t->unsure[b] && index_row_read(t->change->table, t->set, NULL, 0,
                                        t->change->row, false, &now, NULL))
         return;
@@ -296,6 +311,7 @@ static void make_branch(struct index_try *t, int b)
 {
     const struct quarry_mutation *m = branch_of(t->change, b);
     struct quarry_mutation *made = quarry_mutation_new(t->change->row);
+    PRE(t->number > t->row.number);
     if (m) {
         index_put_covers(t->row.owner, t->set, m, made);
         buf_append_slice(&made->ops, buf_slice(&m->ops));
@@ -304,6 +320,7 @@ static void make_branch(struct index_try *t, int b)
     index_put_mark(made, t->set, t->number);
     quarry_mutation_free(t->made[b]);
     t->made[b] = made;
+    POST(t->made[b]);
 }
 
 struct expectation {
@@ -315,6 +332,7 @@ struct expectation {
 static void expect_row(const struct index_try *t, struct expectation *out)
 {
     const struct index_change *c = t->change;
+    PRE(c->expected || c->expected_count == 0);
     out->count = c->expected_count + 1;
     out->list = mem_alloc(out->count * sizeof(*out->list));
     out->list[0] = index_expect_mark(&t->row);
@@ -323,6 +341,7 @@ static void expect_row(const struct index_try *t, struct expectation *out)
         out->list[i + 1] = c->expected[i];
         out->any_present |= c->expected[i].present;
     }
+    POST(out->count == c->expected_count + 1);
 }
 
 /* Apply branch @b if the row is as expected, and the caller's filter says so.
@@ -342,6 +361,8 @@ static int try_branch(struct index_try *t,
     struct quarry_filter *f;
     bool matched = false;
     int rc;
+    PRE(t->made[b]);
+    PRE(e->count > 0);
     if (turned) {
         if (!inner)
             inner = quarry_filter_block_all();
@@ -367,6 +388,7 @@ static int change_row(struct index_try *t, int *made, struct err *err)
     struct expectation e;
     bool done = false;
     int rc = 0;
+    PRE(t->set);
     *made = BRANCHES;
     expect_row(t, &e);
     for (int b = t->change->checks ? BRANCH_TRUE : BRANCH_FALSE;
@@ -377,6 +399,7 @@ static int change_row(struct index_try *t, int *made, struct err *err)
             *made = b;
     }
     mem_free(e.list);
+    POST(rc == 0 || *made == BRANCHES);
     return rc;
 }
 
@@ -397,6 +420,7 @@ static void try_close(struct index_try *t)
     for (int b = 0; b < BRANCHES; b++)
         quarry_mutation_free(t->made[b]);
     index_set_unref(t->set);
+    POST(t->seen.len == 0);
 }
 
 /* The indexes as they are now: entries of others are forgotten. */
@@ -413,6 +437,7 @@ static int try_take_set(struct index_try *t, struct err *err)
     try_forget_entries(t);
     index_set_unref(t->set);
     t->set = set;
+    POST(seen_count(t) == 0);
     return 0;
 }
 
@@ -429,6 +454,7 @@ static int try_once(struct index_try *t, int *made, struct err *err)
 {
     const struct index_change *c = t->change;
     int rc = try_take_set(t, err);
+    PRE(!t->crashed);
     *made = BRANCHES;
     if (rc == 0 && !t->set)
         rc = err_set(err, ERR_CONFLICT, "the table has no indexes any more");
@@ -481,6 +507,7 @@ int index_change_make(struct index_change *c, int *made, struct err *err)
     if (rc == 0)
         remove_old(&t, *made);
     try_close(&t);
+    POST(rc || *made < BRANCHES);
     return rc;
 }
 
@@ -543,6 +570,7 @@ int index_apply_batch(struct quarry_table *t,
                       struct err *err)
 {
     int rc = 0;
+    PRE(begin < count);
     while (rc == 0 && begin < count) {
         size_t failed = count - begin;
         rc = index_apply(t, mutations[begin], opts, err);
@@ -652,6 +680,7 @@ int index_refuse(struct quarry *q,
     struct quarry_table *t;
     struct index_set *set = NULL;
     int rc = quarry_table_open(q, table, &t, err);
+    PRE(what);
     if (rc)
         return rc;
     rc = q->ops->table_indexes(t, &set, err);

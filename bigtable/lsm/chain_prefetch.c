@@ -38,6 +38,7 @@ static void fetch_value(const struct skip_node *n)
 /* The node that @c is at has been fetched: go to the next one. */
 static void chain_prefetch_leave(struct prefetch_stream *c)
 {
+    PRE(c->at);
     if (!c->last || !is_older_version(c->last, c->at))
         fetch_value(c->at);
     c->last = c->at;

@@ -13,6 +13,7 @@ void change_marks_close(struct change_marks *m)
 {
     mem_free(m->list);
     *m = (struct change_marks){0};
+    POST(m->count == 0);
 }
 
 void change_marks_add(struct change_marks *m, struct change_mark mark)
@@ -47,6 +48,7 @@ const struct change_mark *change_marks_find(const struct change_marks *m,
 void change_marks_encode(const struct change_marks *m, struct buf *out)
 {
     struct change_mark last = {0, 0};
+    PRE(m->list || m->count == 0);
 
     for (size_t i = 0; i < m->count; i++) {
         buf_put_varint(out, m->list[i].sequence - last.sequence);

@@ -43,6 +43,7 @@ static struct order_chunk *order_chunk_new(size_t cap)
 {
     struct order_chunk *c =
         mem_alloc(sizeof(*c) + cap * sizeof(const struct skip_node *));
+    PRE(cap > 0);
     atomic_init(&c->next, NULL);
     atomic_init(&c->count, 0);
     c->cap = cap;
@@ -53,6 +54,7 @@ static struct order_chunk *order_chunk_new(size_t cap)
 static struct mark_chunk *mark_chunk_new(size_t cap)
 {
     struct mark_chunk *c = mem_alloc(sizeof(*c) + cap * sizeof(*c->marks));
+    PRE(cap > 0);
     atomic_init(&c->next, NULL);
     atomic_init(&c->count, 0);
     c->cap = cap;
@@ -146,6 +148,7 @@ void change_order_note_loose(struct change_order *o,
                              uint64_t sequence,
                              int64_t us)
 {
+    PRE(sequence > 0);
     if (o->mark.sequence == sequence)
         return;
     o->mark = (struct change_mark){0, 0};
@@ -173,6 +176,8 @@ static void sort_marks(struct change_order *o, const struct change_order *from)
     struct buf list = BUF_INIT;
     struct change_mark *marks;
     size_t count;
+    PRE(o != from);
+    PRE(o->mark.sequence == 0);
     for (const struct mark_chunk *c = from->first_marks; c;
          c = atomic_load(&c->next))
         buf_append(&list, c->marks, atomic_load(&c->count) * sizeof(*c->marks));
@@ -214,6 +219,7 @@ void change_order_sort(struct change_order *o)
 
 static size_t order_count(const struct order_chunk *c)
 {
+    ASSERT_SLOW(c->count <= c->cap);
     return atomic_load_explicit(&c->count, memory_order_acquire);
 }
 
@@ -224,6 +230,7 @@ static const struct order_chunk *order_next(const struct order_chunk *c)
 
 static size_t marks_count(const struct mark_chunk *c)
 {
+    ASSERT_SLOW(c->count <= c->cap);
     return atomic_load_explicit(&c->count, memory_order_acquire);
 }
 
@@ -234,6 +241,7 @@ static const struct mark_chunk *marks_next(const struct mark_chunk *c)
 
 uint64_t change_order_first(const struct change_order *o)
 {
+    PRE(o->first);
     return order_count(o->first) ? o->first->first : UINT64_MAX;
 }
 
@@ -259,6 +267,7 @@ bool change_order_find_mark(const struct change_order *o,
     const struct mark_chunk *next;
     size_t low = 0;
     size_t high;
+    PRE(o->first_marks);
     while ((next = marks_next(c)) && marks_count(next) &&
            next->marks[0].sequence <= sequence)
         c = next;
@@ -273,6 +282,7 @@ bool change_order_find_mark(const struct change_order *o,
     if (low == 0)
         return false;
     *out = c->marks[low - 1];
+    POST(out->sequence <= sequence);
     return true;
 }
 
@@ -311,6 +321,8 @@ static void order_cursor_show(struct order_cursor *c)
         return;
     c->node = c->chunk->nodes[c->at];
     order_cursor_mark(c);
+    INVARIANT(c->node);
+    POST(c->sequence <= c->sequence_max);
 }
 
 void order_cursor_open(struct order_cursor *c,
@@ -319,6 +331,8 @@ void order_cursor_open(struct order_cursor *c,
                        uint64_t sequence_max)
 {
     const struct order_chunk *next;
+    PRE(o->first);
+    PRE(after <= sequence_max);
 
     *c = (struct order_cursor){.chunk = o->first,
                                .marks = o->first_marks,

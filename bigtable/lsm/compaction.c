@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/chain_prefetch.h"
 #include "bigtable/lsm/change_order.h"
@@ -86,6 +87,7 @@ static bool is_repeated(struct job *j, struct slice key)
         return true;
     buf_clear(&j->last_key);
     buf_append_slice(&j->last_key, key);
+    POST(j->last_key.len == key.len);
     return false;
 }
 
@@ -108,6 +110,7 @@ static void compaction_judge(struct job *j)
 static int
 keep_entry(struct job *j, const struct merge_source *top, struct err *err)
 {
+    PRE(j->bytes_kept <= j->bytes_in);
     j->bytes_kept += top->key.len + top->value.len;
     if (j->bytes_kept >= JUDGED_BYTES && j->to_judge_bytes > 0)
         compaction_judge(j);
@@ -122,6 +125,7 @@ static void put_entry(void *ctx, struct slice key, struct slice value)
     j->bytes_kept = MIN_OF(j->bytes_kept + key.len + value.len, j->bytes_in);
     if (j->put_code == 0)
         j->put_code = output_add(&j->output, key, value, &j->put_err);
+    POST(j->bytes_kept <= j->bytes_in);
 }
 
 /* No more entries come: the filter puts what it holds. */
@@ -138,6 +142,7 @@ judge_entry(struct job *j, const struct merge_source *top, struct err *err)
     struct lsm_filter *f = j->filter;
     bool kept = !f || f->keep(f->ctx, top->key, top->value);
     int rc = 0;
+    PRE(top->valid);
 
     if (f && f->past && j->past.lsm &&
         f->past(f->ctx, top->key, top->value, kept))
@@ -150,6 +155,7 @@ static int merge_all(struct job *j, struct err *err)
     const struct merge_source *top;
     uint64_t count = 0;
     int rc = merge_seek(&j->merge, SLICE_EMPTY, err);
+    PRE(j->bytes_in == 0);
 
     while (!rc && (top = merge_top(&j->merge))) {
         j->bytes_in += top->key.len + top->value.len;
@@ -164,6 +170,7 @@ static int merge_all(struct job *j, struct err *err)
         rc = finish_filter(j, err);
     if (!rc)
         rc = output_finish(&j->past, err);
+    INVARIANT(rc || !merge_top(&j->merge));
     return rc ? rc : output_finish(&j->output, err);
 }
 
@@ -177,6 +184,7 @@ static int run_job(struct job *j,
 {
     const struct lsm_hooks *hooks = &j->lsm->options.hooks;
     int rc;
+    PRE(j->output.lsm == j->lsm);
 
     PRE(count > 0);
     PRE(!j->filter);
@@ -295,6 +303,7 @@ static bool is_above(const struct memtable *m, const struct runs_view *view)
 {
     const struct skip_node *first = skip_list_seek(&m->list, SLICE_EMPTY);
     const struct skip_node *last = skip_list_last(&m->list);
+    PRE(view->count > 0);
 
     return first &&
            choice_run_overlaps(&view->runs[0], row_of(skip_node_key(first)),
@@ -315,6 +324,7 @@ static bool is_to_be_merged(const struct lsm_snapshot *s)
 {
     struct runs_view view;
     bool above = false;
+    PRE(s->mem_count > 0);
 
     runs_view_open(&view, s->version);
     for (size_t i = 1; i < s->mem_count && !above; i++)
@@ -357,6 +367,7 @@ static int flush_mems(struct lsm *l,
     struct buf encoded = BUF_INIT;
     uint64_t bytes = 0;
     int rc;
+    PRE(mutex_is_held(&l->flush_mutex));
 
     PRE(s->mem_count > 1);
     gather_changes(s, &changes, &marks);
@@ -392,6 +403,7 @@ flush_once(struct lsm *l, const struct lsm_snapshot *s, struct err *err)
     struct output o;
     int rc = flush_mems(l, s, &o, err);
     bool keep = !rc && l->options.commits_are_shared;
+    PRE(mutex_is_held(&l->flush_mutex));
 
     PRE(s->mems[1]->sequence >= s->mems[s->mem_count - 1]->sequence);
     if (!rc) {
@@ -435,6 +447,7 @@ static uint64_t base_bytes(const struct lsm *l)
     const struct group_options g = lsm__group_options(l);
     uint64_t share =
         g.compression == COMPRESSION_NONE ? BASE_SHARE_RAW : BASE_SHARE_ZSTD;
+    INVARIANT(share > 0);
     return MAX_OF(g.memtable_bytes / share, UINT64_C(1));
 }
 
@@ -442,6 +455,7 @@ static uint64_t base_bytes(const struct lsm *l)
 static bool reaches_bottom(const struct runs_view *view,
                            const struct compaction_choice *c)
 {
+    PRE(c->first + c->count <= view->count);
     for (size_t i = c->first; i < c->first + c->count; i++) {
         const struct choice_run *r = &view->runs[i];
         for (size_t k = 0; k < r->table_count; k++)
@@ -524,6 +538,7 @@ static int replace_runs(struct lsm *l,
 
 static void set_busy(struct lsm *l, uint32_t min, uint32_t max)
 {
+    PRE(mutex_is_held(&l->compaction_mutex)); /* INV-5 */
     mutex_lock(&l->edit_mutex);
     l->busy_run_min = min;
     l->busy_run_max = max;
@@ -541,6 +556,7 @@ static int compact_runs(struct lsm *l,
     struct job j;
     int rc = merge_runs(l, v, c, to_bottom, all, &j, err);
     bool keep = !rc && l->options.commits_are_shared;
+    PRE(mutex_is_held(&l->compaction_mutex));
 
     PRE(v->runs[c->first].number == l->busy_run_max);
     PRE(l->busy_run_min <= l->busy_run_max);
@@ -568,6 +584,7 @@ static struct compaction_choice
 compaction_choose(const struct lsm *l, const struct runs_view *view, bool all)
 {
     struct compaction_choice c = {.count = view->count};
+    PRE(view->runs || view->count == 0);
 
     if (!all)
         return choose_compaction(view->runs, view->count, base_bytes(l));
@@ -584,6 +601,7 @@ static struct version *pin_version(struct lsm *l)
     struct lsm_snapshot *s = state_pin(&l->slot);
     struct version *v = version_ref(s->version);
     state_unpin(s);
+    POST(v);
     return v;
 }
 
@@ -595,6 +613,7 @@ static int compact_once(struct lsm *l, bool all, bool *did, struct err *err)
     struct version *v;
     bool to_bottom;
     int rc = check_cancelled(l, err);
+    PRE(mutex_is_held(&l->compaction_mutex));
 
     if (rc)
         return rc;
@@ -671,5 +690,6 @@ uint64_t lsm_compaction_debt(const struct lsm *l)
         return word & DEBT_MAX;
     debt = MIN_OF(count_debt(l), DEBT_MAX);
     atomic_store(&((struct lsm *)(uintptr_t)l)->debt, change | debt);
+    POST(debt <= DEBT_MAX);
     return debt;
 }

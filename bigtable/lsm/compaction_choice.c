@@ -14,6 +14,7 @@ bool choice_run_overlaps(const struct choice_run *run,
 {
     size_t low = 0;
     size_t high = run->table_count;
+    PRE(slice_cmp(first_row, last_row) <= 0);
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -53,6 +54,7 @@ uint32_t choose_flush_run(const struct choice_run *runs,
 
 static uint64_t size_of(const struct choice_run *r, uint64_t base_bytes)
 {
+    PRE(base_bytes > 0);
     return MAX_OF(r->bytes, base_bytes);
 }
 
@@ -62,6 +64,7 @@ compaction_choice_window(const struct choice_run *runs,
                          size_t count)
 {
     struct compaction_choice c = {.first = first, .count = count};
+    PRE(count > 0);
 
     for (size_t i = first; i < first + count; i++)
         c.bytes += runs[i].bytes;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "bigtable/lsm/change_order.h"
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/memtable.h"
@@ -20,6 +21,7 @@
 
 void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out)
 {
+    PRE(number > 0);
     buf_printf(out, "%s/%06" PRIu64 ".sst", l->dir, number);
 }
 
@@ -51,6 +53,7 @@ int lsm__open_table(struct lsm *l,
     struct sstable_reader *reader;
     struct buf path = BUF_INIT;
     int rc;
+    PRE(info->number > 0);
 
     lsm__table_path(l, info->number, &path);
     rc = sstable_reader_open(l->options.fs, buf_cstr(&path), &opts, &reader,
@@ -63,6 +66,7 @@ int lsm__open_table(struct lsm *l,
         sstable_reader_unref(reader);
     else
         *out = sstable_file_new(info, reader, &l->options.hooks);
+    POST(rc || (*out)->info.number == info->number);
     return rc;
 }
 
@@ -118,6 +122,7 @@ static int compare_tables(const void *a, const void *b)
 static int
 check_runs(struct sstable_file **files, size_t count, struct err *err)
 {
+    PRE(files || count == 0);
     if (count == 0)
         return 0;
     qsort(files, count, sizeof(struct sstable_file *), compare_tables);
@@ -144,6 +149,7 @@ int lsm_open(const struct lsm_options *opts,
         mem_zalloc(table_count + 1, sizeof(struct sstable_file *));
     size_t opened = 0;
     int rc = 0;
+    PRE(tables || table_count == 0);
 
     *out = NULL;
     while (opened < table_count && !rc) {
@@ -167,6 +173,7 @@ int lsm_open(const struct lsm_options *opts,
     mem_free(files);
     if (rc)
         free_lsm(l);
+    POST(rc || (*out)->active);
     return rc;
 }
 
@@ -182,6 +189,7 @@ void lsm_set_options(struct lsm *l, const struct group_options *options)
     l->options.group = *options;
     atomic_fetch_add(&l->table_changes, 1);
     mutex_unlock(&l->publish_mutex);
+    POST(l->table_changes > 0);
 }
 
 struct group_options lsm__group_options(const struct lsm *l)
@@ -243,6 +251,7 @@ static void note_active_bytes(struct lsm *l)
 
 void lsm_insert(struct lsm *l, struct slice key, struct slice value)
 {
+    PRE(key.len > 0);
     memtable_insert(l->active, key, value);
     note_active_bytes(l);
 }
@@ -252,6 +261,7 @@ void lsm_insert_with(struct lsm *l,
                      struct slice key,
                      struct slice value)
 {
+    PRE(key.len > 0);
     memtable_insert_with(l->active, b, key, value);
     note_active_bytes(l);
 }
@@ -306,6 +316,7 @@ static void lsm_push_memtable(struct lsm *l)
 
 void lsm_freeze(struct lsm *l, uint64_t sequence)
 {
+    INVARIANT(l->active);
     if (memtable_count(l->active) == 0)
         return;
     PRE(l->active->sequence == 0); /* INV-3: it is frozen once. */
@@ -332,6 +343,7 @@ commit_change(struct lsm *l, const struct lsm_change *c, struct err *err)
                             .past_count = c->past_count,
                             .flushed_sequence = c->flushed_sequence};
     int rc;
+    PRE(mutex_is_held(&l->edit_mutex));
 
     PRE(c->added_count > 0 || c->removed_count > 0 || c->flushed_mems > 0);
     PRE(c->added_count == 0 || c->added);
@@ -361,6 +373,7 @@ static bool lsm_contains_file(struct sstable_file *const *files,
                               size_t count,
                               const struct sstable_file *f)
 {
+    PRE(files || count == 0);
     for (size_t i = 0; i < count; i++)
         if (files[i] == f)
             return true;
@@ -444,6 +457,7 @@ void lsm_cancel(struct lsm *l)
 void lsm_stats(const struct lsm *l, struct lsm_stats *out)
 {
     struct lsm_snapshot *s = lsm_snapshot_new((struct lsm *)(uintptr_t)l);
+    INVARIANT(s->mem_count > 0);
 
     *out = (struct lsm_stats){
         .table_count = s->version->table_count,

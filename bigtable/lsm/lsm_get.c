@@ -28,6 +28,7 @@ struct newest {
 static void
 lsm_get_offer(struct newest *n, struct slice key, struct slice value)
 {
+    PRE(n->value_at <= n->value->len);
     if (cell_key_kind(key) != ENTRY_PUT) {
         n->complex = true;
         return;
@@ -46,6 +47,7 @@ static bool has_scope_deletion(const struct newest *n, const struct memtable *m)
     /* Deletions of the row and of its families lie before the columns; few
      * rows have many of them. */
     const struct skip_node *e = skip_list_seek(&m->list, n->row);
+    PRE(n->row.len > 0);
 
     return e && slice_starts_with(skip_node_key(e), n->row) &&
            (cell_key_kind(skip_node_key(e)) == ENTRY_DELETE_ROW ||
@@ -56,6 +58,7 @@ static bool has_scope_deletion(const struct newest *n, const struct memtable *m)
 static void look_in_memtable(struct newest *n, const struct memtable *m)
 {
     const struct skip_node *e;
+    PRE(n->column.len >= n->row.len);
 
     if (memtable_count(m) == 0)
         return;
@@ -81,6 +84,8 @@ static void offer_given(struct newest *n,
                         uint64_t given)
 {
     struct buf numbered = BUF_INIT;
+    PRE(given > 0);
+    PRE(given <= n->sequence_max);
 
     cell_key_append_numbered(&numbered, key, given);
     lsm_get_offer(n, buf_slice(&numbered), value);
@@ -94,6 +99,7 @@ static int look_in_table(struct newest *n,
 {
     struct sstable_iter it;
     int rc;
+    PRE(f->reader);
 
     if (f->given_sequence > n->sequence_max)
         return 0;
@@ -124,6 +130,7 @@ static int look_in_run(struct newest *n, const struct run *r, struct err *err)
 {
     bool ended = false;
     int rc = 0;
+    PRE(r->table_count > 0);
 
     for (uint32_t i = run_find(r, n->column);
          i < r->table_count && !ended && !rc; i++)
@@ -135,6 +142,7 @@ static int look_in_run(struct newest *n, const struct run *r, struct err *err)
  * overwritten at the time of the day, this leaves one table of many to read. */
 static bool is_outdated(const struct newest *n, const struct run *r)
 {
+    PRE(n->key->len == 0 || n->key->len > CELL_KEY_VERSION_BYTES);
     return n->key->len > 0 &&
            r->time_max_us < cell_key_timestamp(buf_slice(n->key));
 }
@@ -144,6 +152,7 @@ look_in_runs(struct newest *n, const struct version *v, struct err *err)
 {
     struct run_probe probe;
     int rc = 0;
+    PRE(n->row.len > 0);
 
     run_probe_init(&probe, n->row, n->column, n->column_hash);
     for (size_t i = 0; i < v->run_count && !rc && !n->complex; i++) {
@@ -163,6 +172,7 @@ look_in_runs(struct newest *n, const struct version *v, struct err *err)
 
 static bool is_outside(const struct lsm *l, struct slice row)
 {
+    PRE(row.len > 0);
     return slice_cmp(row, l->options.lower) < 0 ||
            (l->options.upper.len > 0 && slice_cmp(row, l->options.upper) >= 0);
 }

@@ -38,6 +38,7 @@ static struct lsm_iter *new_iter(size_t mem_count, size_t run_count)
     it->mems = (void *)(p + mems_at);
     it->runs = (void *)(p + runs_at);
     it->pointers = (void *)(p + pointers_at);
+    POST((uintptr_t)it->pointers % _Alignof(struct merge_source *) == 0);
     return it;
 }
 
@@ -118,6 +119,7 @@ void lsm_iter_free(struct lsm_iter *it)
 
 int lsm_iter_seek(struct lsm_iter *it, struct slice key, struct err *err)
 {
+    PRE(it->snapshot);
     return merge_seek(&it->merge, key, err);
 }
 
@@ -138,6 +140,7 @@ bool lsm_iter_entry(const struct lsm_iter *it,
                     bool *stays)
 {
     const struct merge_source *top = merge_top(&it->merge);
+    PRE(it->snapshot);
 
     if (!top)
         return false;

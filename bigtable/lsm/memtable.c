@@ -20,6 +20,7 @@ struct memtable *memtable_new(struct chunk_pool *pool, bool ordered)
 
     atomic_init(&m->refs, 1);
     skip_list_init(&m->list, pool);
+    POST(memtable_count(m) == 0);
     return m;
 }
 
@@ -58,6 +59,7 @@ static void memtable_order(struct memtable *m, const struct skip_node *n)
 static size_t memtable_note(struct memtable *m, struct slice key)
 {
     enum entry_kind kind = cell_key_kind(key);
+    PRE(key.len > 0);
 
     if (kind == ENTRY_DELETE_ROW || kind == ENTRY_DELETE_FAMILY)
         atomic_store_explicit(&m->has_scope_deletions, true,

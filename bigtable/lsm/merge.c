@@ -24,6 +24,7 @@ static bool source_before(const struct merge *m,
                           struct merge_source *const *b)
 {
     int c = slice_cmp((*a)->key, (*b)->key);
+    ASSERT_SLOW((*a)->valid && (*b)->valid);
     (void)m;
     return c < 0 || (c == 0 && (*a)->age < (*b)->age);
 }

@@ -18,6 +18,7 @@
 
 void output_init(struct output *o, struct lsm *l, uint64_t expected_bytes)
 {
+    PRE(l);
     *o = (struct output){.lsm = l, .expected_bytes = expected_bytes};
 }
 
@@ -27,6 +28,7 @@ static bool output_is_cached(const struct output *o,
 {
     const struct lsm_options *opts = &o->lsm->options;
     struct world_memory memory;
+    PRE(o->lsm);
 
     world_memory(fs_world(opts->fs), &memory);
     return cache_policy_keeps(group, block_cache_file_bytes(opts->cache),
@@ -102,6 +104,7 @@ static int finish_table(struct output *o, struct err *err)
 static bool must_cut(const struct output *o, struct slice key)
 {
     uint64_t bytes = sstable_writer_bytes(o->writer);
+    PRE(o->writer);
 
     if (LIKELY(bytes < OUTPUT_BYTES_TARGET))
         return false;
@@ -115,6 +118,7 @@ int output_add(struct output *o,
                struct err *err)
 {
     int rc = 0;
+    PRE(key.len > 0);
 
     if (o->writer && must_cut(o, key))
         rc = finish_table(o, err);
@@ -152,6 +156,7 @@ static void output_decided(const struct output *o, uint64_t number)
 
 void output_close(struct output *o, bool keep)
 {
+    PRE(o->files || o->file_count == 0);
     sstable_writer_free(o->writer);
     output_decided(o, o->number);
     for (size_t i = 0; i < o->file_count; i++) {

@@ -101,6 +101,7 @@ int run_probe_test(const struct run_probe *p,
         .hash = p->column_hash,
     };
     int rc = test_prefix(r, &probe, p->explain, maybe, err);
+    PRE(p->row.len > 0 || p->column.len == 0);
 
     if (rc || *maybe || p->column.len < p->row.len + FAMILY_PART_BYTES ||
         !r->has_scope_deletions)

@@ -95,6 +95,7 @@ static void begin_search(struct pending *p)
  * right before it; else search. */
 static void skip_batch_begin(struct pending *p)
 {
+    PRE(p->node && p->node->height > 0);
     if (p->task == BATCH_TASK_NONE)
         return;
     p->n = p->hash ? stem_index_guess(&p->list->stems, p->hash) : NULL;
@@ -110,6 +111,7 @@ static void skip_batch_begin(struct pending *p)
 
 static bool walk_step(struct pending *p)
 {
+    ASSERT_SLOW(p->n);
     if (p->level == 0 || p->n == p->list->head || (p->next && p->n->height > 1))
         return false;
     p->level--;
@@ -121,6 +123,7 @@ static bool walk_step(struct pending *p)
 
 static bool search_step(struct pending *p)
 {
+    ASSERT_SLOW(p->level < SKIP_LIST_HEIGHT_MAX);
     if (p->next != p->not_before && is_before(p->next, p->key)) {
         p->n = p->next;
     } else {
@@ -152,6 +155,7 @@ static void run_tasks(struct skip_batch *b)
 {
     struct pending *busy[SKIP_BATCH_COUNT_MAX];
     size_t count = b->count;
+    PRE(b->count <= SKIP_BATCH_COUNT_MAX);
 
     for (size_t i = 0; i < count; i++) {
         busy[i] = &b->pending[i];

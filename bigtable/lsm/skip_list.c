@@ -28,6 +28,7 @@
  * which would wait for all stores before it. */
 static void skip_list_add_to_counter(atomic_size_t *counter, size_t n)
 {
+    ASSERT_SLOW(counter);
     atomic_store_explicit(
         counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
         memory_order_relaxed);
@@ -49,10 +50,12 @@ static void *take_chunk(struct skip_list *l)
 static void *take_large(struct skip_list *l, size_t bytes)
 {
     void *p = mem_alloc(bytes);
+    PRE(bytes > 0);
 
     l->large = mem_realloc(l->large, (l->large_count + 1) * sizeof(*l->large));
     l->large[l->large_count++] = p;
     skip_list_add_to_counter(&l->memory, bytes);
+    POST(l->large_count > 0);
     return p;
 }
 
@@ -71,6 +74,7 @@ extend_region(struct skip_list *l, struct skip_region *r, size_t bytes)
     r->next = take_large(l, want);
     r->end = r->next + want;
     r->block_bytes += want;
+    POST((size_t)(r->end - r->next) >= bytes);
 }
 
 /* @bytes aligned to @align from @r. */
@@ -108,6 +112,7 @@ void skip_list_init(struct skip_list *l, struct chunk_pool *pool)
 
 void skip_list_close(struct skip_list *l)
 {
+    PRE(l->chunks || l->chunk_count == 0);
     for (size_t i = 0; i < l->chunk_count; i++)
         chunk_pool_give(l->pool, l->chunks[i]);
     for (size_t i = 0; i < l->large_count; i++)
@@ -127,6 +132,7 @@ static uint32_t random_height(struct skip_list *l)
         height++;
         r >>= 2;
     }
+    POST(height <= SKIP_LIST_HEIGHT_MAX);
     return height;
 }
 
@@ -160,6 +166,7 @@ static void move_finger(struct skip_list *l, struct slice key)
     size_t level = atomic_load_explicit(&l->height, memory_order_relaxed);
     struct skip_node *n = l->head;
     const struct skip_node *not_before = NULL;
+    INVARIANT(level <= SKIP_LIST_HEIGHT_MAX);
 
     while (level-- > 0) {
         struct skip_node *next = skip_list_candidate(n, level);
@@ -176,6 +183,7 @@ static void move_finger(struct skip_list *l, struct slice key)
 static void ask_to_write(const struct skip_region *r, size_t bytes)
 {
     size_t left = (size_t)(r->end - r->next);
+    ASSERT_SLOW(r->next <= r->end);
     bytes = MIN_OF(MIN_OF(bytes, left), ASK_TO_WRITE_BYTES_MAX);
     for (size_t i = 0; i < bytes; i += SKIP_LINE_BYTES)
         __builtin_prefetch(r->next + i, 1);
@@ -213,6 +221,7 @@ skip_list__new_node(struct skip_list *l, struct slice key, struct slice value)
 /* Link @n in on @level after @before. */
 static void link_in(struct skip_node *before, struct skip_node *n, size_t level)
 {
+    ASSERT_SLOW(level < n->height); /* INV-2 */
     atomic_init(&n->next[level], next_at(before, level));
     atomic_store_explicit(&before->next[level], n, memory_order_release);
 }
@@ -249,12 +258,14 @@ static void insert_at_finger(struct skip_list *l, struct skip_node *n)
 static void link_on_level_1(struct skip_list *l, struct skip_node *n)
 {
     struct skip_node *before = n->prev;
+    PRE(n->height >= 2);
 
     while (before->height < 2)
         before = before->prev;
     link_in(before, n, 1);
     if (before == l->finger[1] && is_before(n, skip_node_key(l->finger[0])))
         l->finger[1] = n;
+    INVARIANT(before->height >= 2); /* INV-2 */
 }
 
 /* Link @n in right before @first, where it belongs if its key is lower: nothing
@@ -309,6 +320,7 @@ static void take_place(struct skip_list *l,
                        struct slice key)
 {
     size_t height = atomic_load_explicit(&l->height, memory_order_relaxed);
+    INVARIANT(height <= SKIP_LIST_HEIGHT_MAX);
 
     for (size_t level = 0; level < height; level++) {
         struct skip_node *n = place->before[level];
@@ -345,6 +357,7 @@ void skip_list__link(struct skip_list *l,
     size_t slots = l->stems.slot_count;
     struct skip_node *first = NULL;
     bool is_first = false;
+    PRE(stem_bytes <= n->key_len);
 
     if (knows) {
         hash = hash ? hash : hash64_slice(stem);
@@ -369,6 +382,7 @@ const struct skip_node *skip_list_insert(struct skip_list *l,
                                          struct slice value)
 {
     struct skip_node *n = skip_list__new_node(l, key, value);
+    PRE(key.len > 0);
     skip_list__link(l, n, stem_bytes, 0, NULL);
     return n;
 }
@@ -379,6 +393,7 @@ const struct skip_node *skip_list_seek(const struct skip_list *l,
     size_t level = atomic_load_explicit(&l->height, memory_order_relaxed);
     const struct skip_node *n = l->head;
     const struct skip_node *not_before = NULL;
+    ASSERT_SLOW(level <= SKIP_LIST_HEIGHT_MAX);
 
     while (level-- > 0) {
         const struct skip_node *next = skip_list_candidate(n, level);
@@ -395,6 +410,7 @@ const struct skip_node *skip_list_last(const struct skip_list *l)
 {
     size_t level = atomic_load_explicit(&l->height, memory_order_relaxed);
     const struct skip_node *n = l->head;
+    INVARIANT(level <= SKIP_LIST_HEIGHT_MAX);
 
     while (level-- > 0)
         for (const struct skip_node *next = next_at(n, level); next;

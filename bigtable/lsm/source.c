@@ -21,6 +21,7 @@ static struct mem_source *as_mem(struct merge_source *s)
 /* Move to @n or the first entry after it that the reader may see. */
 static void mem_show(struct mem_source *s, const struct skip_node *n)
 {
+    ASSERT_SLOW(!n || n->key_len > 0);
     while (n && cell_key_sequence(skip_node_key(n)) > s->sequence_max)
         n = skip_node_next(n);
     s->node = n;
@@ -36,6 +37,7 @@ static int
 mem_seek(struct merge_source *base, struct slice target, struct err *err)
 {
     struct mem_source *s = as_mem(base);
+    PRE(s->mem);
 
     (void)err;
     if (s->prefetch)
@@ -47,6 +49,7 @@ mem_seek(struct merge_source *base, struct slice target, struct err *err)
 static int mem_next(struct merge_source *base, struct err *err)
 {
     struct mem_source *s = as_mem(base);
+    ASSERT_SLOW(s->node && base->valid);
 
     (void)err;
     mem_show(s, skip_node_next(s->node));
@@ -72,6 +75,7 @@ static int mem_seek_explained(struct merge_source *base,
                               struct err *err)
 {
     int rc = mem_seek(base, target, err);
+    PRE(as_mem(base)->explain);
     as_mem(base)->explain->counts.entries_from_memtables += base->valid;
     return rc;
 }
@@ -79,6 +83,7 @@ static int mem_seek_explained(struct merge_source *base,
 static int mem_next_explained(struct merge_source *base, struct err *err)
 {
     int rc = mem_next(base, err);
+    PRE(as_mem(base)->explain);
     as_mem(base)->explain->counts.entries_from_memtables += base->valid;
     return rc;
 }
@@ -110,6 +115,7 @@ static bool run_table_skip(const struct run_source *s,
                            const struct sstable_file *f,
                            enum explain_fate fate)
 {
+    PRE(f->info.number > 0);
     if (UNLIKELY(s->explain))
         explain_file_met(s->explain, f->info.number, fate);
     return false;
@@ -122,6 +128,7 @@ static bool table_is_wanted(const struct run_source *s,
 {
     const struct source_bounds *b = s->bounds;
     const struct sstable_properties *p = sstable_reader_properties(f->reader);
+    PRE(b && f->reader);
 
     if (f->info.sequence_min > b->sequence_max)
         return run_table_skip(s, f, EXPLAIN_FILE_SEQUENCE);
@@ -136,6 +143,7 @@ static bool table_is_wanted(const struct run_source *s,
 static struct slice given_key(struct run_source *s)
 {
     struct slice key = sstable_iter_key(&s->iter);
+    ASSERT_SLOW(sstable_iter_valid(&s->iter));
     if (LIKELY(!s->given))
         return key;
     buf_clear(&s->key);
@@ -220,6 +228,8 @@ run_seek(struct merge_source *base, struct slice target, struct err *err)
     struct slice lower = s->bounds->lower;
     uint32_t low = 0;
     uint32_t high = s->table_count;
+    PRE(s->table_count > 0);
+    PRE(s->bounds);
 
     if (slice_cmp(target, lower) < 0)
         target = lower;
@@ -285,6 +295,7 @@ static int run_seek_explained(struct merge_source *base,
                               struct err *err)
 {
     int rc = run_seek(base, target, err);
+    PRE(as_run(base)->explain);
     as_run(base)->explain->counts.entries_from_files += base->valid;
     return rc;
 }
@@ -292,6 +303,7 @@ static int run_seek_explained(struct merge_source *base,
 static int run_next_explained(struct merge_source *base, struct err *err)
 {
     int rc = run_next(base, err);
+    PRE(as_run(base)->explain);
     as_run(base)->explain->counts.entries_from_files += base->valid;
     return rc;
 }

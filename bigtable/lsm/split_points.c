@@ -42,6 +42,7 @@ static void add_sample(struct samples *s, struct slice key, uint64_t bytes)
     }
     s->items[s->count++] = (struct sample){arena_dup(&s->arena, key), bytes};
     s->bytes += bytes;
+    POST(s->count <= s->capacity);
 }
 
 static void
@@ -94,6 +95,7 @@ static void row_border(struct slice key, struct buf *border)
         return;
     buf_append(border, key.data, n);
     buf_append(border, "\0\1", 2);
+    POST(border->len > 2);
 }
 
 static void
@@ -148,6 +150,7 @@ int lsm_bytes_in_range(struct lsm *l, uint64_t *bytes, struct err *err)
     const struct version *v = snapshot->version;
     struct range_sum s = {.lsm = l};
     int rc = 0;
+    INVARIANT(v);
 
     for (size_t i = 0; i < v->table_count && !rc; i++)
         rc =

@@ -20,10 +20,12 @@ void stem_index_close(struct stem_index *x)
 {
     mem_free(x->slots);
     *x = (struct stem_index){.slots = NULL};
+    POST(x->slot_count == 0);
 }
 
 bool stem_index_saw_disorder(const struct stem_index *x, size_t count)
 {
+    INVARIANT(!x->given_up || !x->slots);
     return x->given_up || x->hit_count > count / HITS_PART;
 }
 
@@ -63,6 +65,7 @@ static void stem_index_grow(struct stem_index *x)
 
 static struct skip_node *stem_index_miss(struct stem_index *x)
 {
+    PRE(!x->given_up);
     x->miss_count++;
     if (x->miss_count > MISSES_AT_FIRST + MISSES_PER_HIT * x->hit_count) {
         stem_index_close(x);
@@ -73,6 +76,7 @@ static struct skip_node *stem_index_miss(struct stem_index *x)
 
 void stem_index_ask_for(const struct stem_index *x, uint64_t hash)
 {
+    ASSERT_SLOW(!x->slots || x->slot_count > 0);
     if (x->slots)
         __builtin_prefetch(&x->slots[hash & (x->slot_count - 1)]);
 }
@@ -80,6 +84,7 @@ void stem_index_ask_for(const struct stem_index *x, uint64_t hash)
 struct skip_node *stem_index_guess(const struct stem_index *x, uint64_t hash)
 {
     size_t at;
+    ASSERT_SLOW((x->slot_count & (x->slot_count - 1)) == 0);
     if (!x->slots)
         return NULL;
     HASH_SLOTS_SEEK(at, x->slot_count, hash,

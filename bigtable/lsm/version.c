@@ -62,6 +62,7 @@ struct sstable_file *sstable_file_new(const struct lsm_table *info,
 
 struct sstable_file *sstable_file_ref(struct sstable_file *f)
 {
+    PRE(f->refs > 0);
     atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
     return f;
 }
@@ -98,6 +99,7 @@ static int compare_files(const void *a, const void *b)
 static void add_to_run(struct run *r, const struct sstable_file *f)
 {
     const struct sstable_properties *p = sstable_reader_properties(f->reader);
+    PRE(r->tables);
 
     r->table_count++;
     r->has_scope_deletions |= p->scope_count > 0;
@@ -127,6 +129,7 @@ static void group_runs(struct version *v)
 struct version *version_new(struct sstable_file *const *files, size_t count)
 {
     struct version *v = mem_zalloc(1, sizeof(*v));
+    PRE(files || count == 0);
 
     atomic_init(&v->refs, 1);
     v->table_count = count;
@@ -137,11 +140,13 @@ struct version *version_new(struct sstable_file *const *files, size_t count)
     if (count > 0)
         qsort(v->tables, count, sizeof(struct sstable_file *), compare_files);
     group_runs(v);
+    POST(v->run_count <= v->table_count);
     return v;
 }
 
 struct version *version_ref(struct version *v)
 {
+    PRE(v->refs > 0);
     atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
     return v;
 }
@@ -173,6 +178,7 @@ uint32_t run_find(const struct run *r, struct slice key)
         else
             high = middle;
     }
+    POST(low <= r->table_count);
     return low;
 }
 
@@ -201,6 +207,8 @@ struct lsm_snapshot *state_new(struct lsm *lsm,
 
 static void state_free(struct lsm_snapshot *s)
 {
+    PRE(s->mem_count > 0);
+    PRE(s->version);
     version_unref(s->version);
     for (size_t i = 0; i < s->mem_count; i++)
         memtable_unref(s->mems[i]);
@@ -244,6 +252,7 @@ static void version_retire(uint64_t word)
 
 void state_slot_close(struct state_slot *slot)
 {
+    PRE(atomic_load(&slot->word));
     version_retire(atomic_exchange(&slot->word, 0));
 }
 
@@ -257,6 +266,7 @@ void state_publish(struct state_slot *slot, struct lsm_snapshot *s)
 static void fold_pins(struct state_slot *slot, struct lsm_snapshot *s)
 {
     uint64_t word = atomic_load(&slot->word);
+    PRE(s);
 
     while (state_of(word) == s && (word >> POINTER_BITS) >= PINS_FOLD) {
         if (atomic_compare_exchange_weak(&slot->word, &word, word_of(s))) {
@@ -274,6 +284,7 @@ struct lsm_snapshot *state_pin(struct state_slot *slot)
 
     if (UNLIKELY((word >> POINTER_BITS) + 1 >= PINS_FOLD))
         fold_pins(slot, s);
+    POST(s);
     return s;
 }
 
@@ -307,11 +318,13 @@ struct lsm_snapshot *state_with_tables(const struct lsm_snapshot *s,
 
 struct lsm_snapshot *state_ref(struct lsm_snapshot *s)
 {
+    PRE(s);
     add_refs(s, 1);
     return s;
 }
 
 void state_unpin(struct lsm_snapshot *s)
 {
+    PRE(s);
     add_refs(s, -1);
 }

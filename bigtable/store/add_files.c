@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/manifest_state.h"
 #include "bigtable/store/open_tablet.h"
@@ -62,6 +63,7 @@ static bool are_apart(const struct adding *a)
     struct new_file **sorted =
         mem_alloc((a->count + 1) * sizeof(struct new_file *));
     bool apart = true;
+    PRE(a->files || a->count == 0);
     for (size_t i = 0; i < a->count; i++)
         sorted[i] = &a->files[i];
     qsort(sorted, a->count, sizeof(struct new_file *), compare_by_key);
@@ -188,6 +190,7 @@ static void build_edits(void *ctx, const struct manifest_state *state)
 
 static bool has_load(const struct manifest_tablet *t, uint64_t load)
 {
+    PRE(!t || t->loads || t->load_count == 0);
     for (size_t i = 0; t && i < t->load_count; i++)
         if (t->loads[i] == load)
             return true;
@@ -214,12 +217,15 @@ choose_taker(struct adding *a, const struct manifest_state *state, size_t index)
 static void choose_takers(void *ctx, const struct manifest_state *state)
 {
     struct adding *a = ctx;
+    PRE(a->view);
+    PRE(a->taker_count == 0);
     for (size_t i = 0; i < a->view->tablet_count; i++)
         choose_taker(a, state, i);
 }
 
 static bool is_taken(const struct adding *a, const struct new_file *f)
 {
+    PRE(a->taker_count <= a->view->tablet_count);
     for (size_t i = 0; i < a->taker_count; i++)
         if (is_in(f, a->takers[i].old))
             return true;
@@ -277,6 +283,7 @@ static struct table_part_view *new_view(const struct adding *a)
 static int flush_takers(struct adding *a, struct err *err)
 {
     int rc = 0;
+    PRE(a->takers || a->taker_count == 0);
     for (size_t i = 0; i < a->taker_count && rc == 0; i++)
         rc = flush_tablet(a->store, a->takers[i].old, err);
     return rc;
@@ -314,6 +321,7 @@ static int place_files(struct adding *a,
                        struct err *err)
 {
     int rc = 0;
+    PRE(mutex_is_held(&a->table->change_lock));
     for (*placed = 0; *placed < a->count && rc == 0; ++*placed) {
         struct new_file *f = &a->files[*placed];
         f->number = 0;
@@ -338,6 +346,7 @@ static int add_files_change(struct adding *a,
     struct table_part_view *view = NULL;
     size_t placed = 0;
     int rc = flush_takers(a, err);
+    PRE(mutex_is_held(&a->table->change_lock));
     PRE(a->taker_count > 0);
     if (rc)
         return rc;
@@ -366,6 +375,7 @@ static int add_files_run(struct adding *a,
                          struct err *err)
 {
     int rc = 0;
+    PRE(mutex_is_held(&a->table->change_lock));
     PRE(!a->takers);
     PRE(a->view->tablet_count > 0);
     a->takers = mem_alloc((a->view->tablet_count + 1) * sizeof(*a->takers));
@@ -395,6 +405,7 @@ int add_files(struct store *s,
     struct adding a = {
         .store = s, .table = t, .load = load, .files = files, .count = count};
     int rc = tablet_env_check_writable(&s->env, err);
+    PRE(files || count == 0);
     *counts = (struct add_counts){.tablets = 0};
     if (rc)
         return rc;

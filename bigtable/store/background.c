@@ -13,6 +13,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/sstable/block_cache.h"
@@ -82,6 +83,7 @@ static void background_propose(struct job *best,
 
 static void propose_flush(struct job *best, struct tablet *t)
 {
+    PRE(mutex_is_held(&store_of(t)->background.lock));
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct tablet_group *g = t->groups[i];
         if (!g->flushing)
@@ -92,6 +94,7 @@ static void propose_flush(struct job *best, struct tablet *t)
 
 static void propose_compaction(struct job *best, struct tablet *t)
 {
+    PRE(mutex_is_held(&store_of(t)->background.lock));
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct tablet_group *g = t->groups[i];
         if (!g->compacting && !g->broken)
@@ -114,6 +117,7 @@ static uint64_t bytes_of_files(const struct tablet *t)
 
 static bool is_compacting(const struct tablet *t)
 {
+    PRE(mutex_is_held(&store_of(t)->background.lock));
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         if (t->groups[i]->compacting)
             return true;
@@ -125,6 +129,7 @@ static bool is_compacting(const struct tablet *t)
 static void propose_split(struct store *s, struct job *best, struct tablet *t)
 {
     uint64_t bytes;
+    PRE(mutex_is_held(&s->background.lock));
     if (t->split_failed || t->splitting || is_compacting(t))
         return;
     bytes = bytes_of_files(t);
@@ -144,6 +149,7 @@ static struct job background_choose(struct store *s,
     static const enum job_kind order[] = {JOB_FLUSH, JOB_SPLIT, JOB_COMPACT};
     struct job best = {JOB_NONE, NULL, NULL, 0};
     size_t kinds = only_flushes ? 1 : ARRAY_LEN(order);
+    PRE(mutex_is_held(&s->background.lock));
     for (size_t k = 0; k < kinds && best.kind == JOB_NONE; k++)
         for (size_t i = 0; i < count; i++)
             for (size_t j = 0; j < views[i]->tablet_count; j++) {
@@ -181,6 +187,7 @@ static struct job next_job(struct store *s, bool only_flushes)
     job = background_choose(s, views, count, only_flushes);
     mutex_unlock(&b->lock);
     store_views_free(views, count);
+    POST(job.kind == JOB_NONE || job.tablet);
     return job;
 }
 
@@ -303,6 +310,7 @@ static void run_split(struct store *s, struct tablet *t)
     uint64_t own;
     bool did = false;
     int rc = bytes_of_rows(t, &own);
+    PRE(t->splitting);
     if (rc == 0 && own > limit)
         rc = split_in_middle(s, t, &did, NULL);
     mutex_lock(&b->lock);
@@ -321,6 +329,7 @@ static void run_split(struct store *s, struct tablet *t)
 /* PRE: the lock is held. */
 static void postpone_release(struct store *s)
 {
+    PRE(mutex_is_held(&s->background.lock));
     s->background.release_ns = world_mono_ns(s->world) + RELEASE_US * 1000;
 }
 
@@ -337,6 +346,7 @@ static void release_memory(struct store *s)
 {
     struct background *b = &s->background;
     size_t bytes;
+    PRE(mutex_is_held(&b->lock));
     b->release_ns = 0;
     b->release_count++;
     mutex_unlock(&b->lock);
@@ -344,6 +354,7 @@ static void release_memory(struct store *s)
     mem_release();
     mutex_lock(&b->lock);
     b->released_bytes += bytes;
+    POST(b->released_bytes >= bytes);
 }
 
 static void run_job(struct store *s, struct job *job)
@@ -363,6 +374,7 @@ static void wait_for_work(struct store *s, bool failing)
 {
     struct background *b = &s->background;
     uint64_t now;
+    PRE(mutex_is_held(&b->lock));
     if (failing) {
         if (!b->stop)
             cond_wait_us(&b->work, &b->lock, s->world, RETRY_US);
@@ -380,6 +392,7 @@ static void wait_for_work(struct store *s, bool failing)
     else
         cond_wait_us(&b->work, &b->lock, s->world,
                      (b->release_ns - now) / 1000 + 1);
+    INVARIANT(mutex_is_held(&b->lock));
 }
 
 static void background_work(void *arg)
@@ -388,6 +401,7 @@ static void background_work(void *arg)
     struct store *s = w->store;
     struct background *b = &s->background;
     bool stop = false;
+    PRE(s->background.started); /* INV-3 */
     PRE((size_t)(w - b->workers) < b->task_max);
     while (!stop) {
         uint64_t failures;
@@ -420,6 +434,7 @@ static void background_work(void *arg)
 static void start_tasks(struct store *s)
 {
     struct background *b = &s->background;
+    PRE(mutex_is_held(&s->background.lock));
     PRE(b->started && !b->stop);
     while (b->task_count < b->task_max) {
         struct background_worker *w = &b->workers[b->task_count];
@@ -488,6 +503,7 @@ static struct tablet_group *largest_active(struct table_part_view **views,
 {
     struct tablet_group *best = NULL;
     size_t bytes = 0;
+    PRE(views || count == 0);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
             struct tablet *t = views[i]->tablets[j];
@@ -542,6 +558,7 @@ static bool has_room(const struct store *s)
 static int fatal_error(struct store *s, struct err *err)
 {
     struct background *b = &s->background;
+    PRE(mutex_is_held(&b->lock));
     if (b->flush_error.code == 0 || is_passing(s))
         return 0;
     err_copy(err, &b->flush_error);
@@ -570,6 +587,7 @@ static int background_stall(struct store *s, struct err *err)
     uint64_t start = world_mono_ns(s->world);
     uint64_t failures;
     int rc = 0;
+    PRE(!s->options.read_only);
     freeze_largest(s);
     mutex_lock(&b->lock);
     failures = b->failure_count;
@@ -637,6 +655,7 @@ int background_wait_flushed(struct store *s,
 
 static bool is_busy(const struct tablet *t)
 {
+    PRE(mutex_is_held(&store_of(t)->background.lock));
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         if (t->groups[i]->flushing || t->groups[i]->compacting)
             return true;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/store/maintain.h"
 #include "bigtable/store/manifest_state.h"
@@ -27,6 +28,7 @@ struct taking {
 static void take_file(struct taking *k, uint64_t number)
 {
     struct capture *c = k->out;
+    PRE(number > 0);
     c->files = mem_realloc(c->files, (c->file_count + 1) * sizeof(*c->files));
     c->files[c->file_count++] = number;
     if (!k->store->sharing)
@@ -58,6 +60,7 @@ static void take_tablet(struct taking *k,
 static void table_capture_take(void *ctx, const struct manifest_state *state)
 {
     struct taking *k = ctx;
+    PRE(k->out);
     for (size_t i = 0; i < state->tablet_count; i++)
         if (state->tablets[i].table == k->table)
             take_tablet(k, state, &state->tablets[i]);
@@ -75,6 +78,7 @@ static int
 flush_all(struct store *s, const struct table_part_view *v, struct err *err)
 {
     int rc = 0;
+    PRE(v->tablet_count > 0);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
         rc = flush_tablet(s, v->tablets[i], err);
     return rc;
@@ -89,6 +93,7 @@ static int table_capture_view(struct store *s,
 {
     struct taking k = {s, t->id, out};
     int rc = flush_all(s, v, err);
+    PRE(mutex_is_held(&t->change_lock));
     PRE(v->tablet_count > 0);
     if (rc)
         return rc;
@@ -132,6 +137,7 @@ int table_capture(struct store *s,
         qsort(out->tablets, out->tablet_count, sizeof(*out->tablets),
               compare_starts);
     store_release_log(s);
+    POST(rc || out->tablet_count > 0);
     return rc;
 }
 
@@ -146,6 +152,7 @@ void capture_release(struct store *s, struct capture *c)
 
 void capture_keep(struct capture *c)
 {
+    PRE(c->tablets || c->tablet_count == 0);
     for (size_t i = 0; i < c->tablet_count; i++) {
         buf_close(&c->tablets[i].start);
         buf_close(&c->tablets[i].end);

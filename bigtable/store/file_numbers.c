@@ -14,6 +14,7 @@ void file_numbers_init(struct file_numbers *f, uint64_t first)
 
 void file_numbers_close(struct file_numbers *f)
 {
+    INVARIANT(f->count <= f->cap);
     mutex_close(&f->lock);
     mem_free(f->undecided);
 }
@@ -21,6 +22,7 @@ void file_numbers_close(struct file_numbers *f)
 /* @f is locked. */
 static void file_numbers_check(const struct file_numbers *f)
 {
+    PRE(mutex_is_held(&f->lock));
     INVARIANT(f->count <= f->cap);
     INVARIANT(!f->undecided == (f->cap == 0));
 }
@@ -31,6 +33,7 @@ void file_numbers_begin_at(struct file_numbers *f, uint64_t first)
     f->next = MAX_OF(f->next, first);
     file_numbers_check(f);
     mutex_unlock(&f->lock);
+    POST(f->next >= first); /* INV-1 */
 }
 
 uint64_t file_numbers_take(struct file_numbers *f)
@@ -45,12 +48,14 @@ uint64_t file_numbers_take(struct file_numbers *f)
     f->undecided[f->count++] = number;
     file_numbers_check(f);
     mutex_unlock(&f->lock);
+    POST(number < f->next); /* INV-2 */
     return number;
 }
 
 void file_numbers_decide(struct file_numbers *f, uint64_t number)
 {
     size_t i = 0;
+    PRE(number > 0);
     mutex_lock(&f->lock);
     while (i < f->count && f->undecided[i] != number)
         i++;

@@ -24,6 +24,7 @@ static size_t file_refs_find(const struct file_refs *r, uint64_t number)
 {
     size_t low = 0;
     size_t high = r->count;
+    PRE(mutex_is_held(&r->lock));
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         if (r->refs[mid].number < number)
@@ -31,12 +32,14 @@ static size_t file_refs_find(const struct file_refs *r, uint64_t number)
         else
             high = mid;
     }
+    POST(low <= r->count);
     return low;
 }
 
 void file_refs_add(struct file_refs *r, uint64_t number)
 {
     size_t i;
+    PRE(number > 0);
     mutex_lock(&r->lock);
     i = file_refs_find(r, number);
     if (i < r->count && r->refs[i].number == number) {
@@ -61,6 +64,7 @@ bool file_refs_drop(struct file_refs *r, uint64_t number)
 {
     bool last;
     size_t i;
+    PRE(number > 0);
     mutex_lock(&r->lock);
     i = file_refs_find(r, number);
     PRE(i < r->count && r->refs[i].number == number);

@@ -34,6 +34,7 @@ int flush_tablet(struct store *s, struct tablet *t, struct err *err)
 static int compact_tablet(struct store *s, struct tablet *t, struct err *err)
 {
     int rc = 0;
+    PRE(atomic_load(&t->group_count) > 0);
     for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
         rc = background_compact_major(s, t->groups[i], err);
     return rc;
@@ -44,6 +45,8 @@ overlaps(const struct tablet *t, struct slice start, struct slice end)
 {
     struct slice first = buf_slice(&t->start);
     struct slice behind = buf_slice(&t->end);
+    PRE(t->end.len == 0 ||
+        slice_cmp(buf_slice(&t->start), buf_slice(&t->end)) < 0);
     return (behind.len == 0 || slice_cmp(start, behind) < 0) &&
            (end.len == 0 || slice_cmp(first, end) < 0);
 }
@@ -128,12 +131,14 @@ static int add_inner_points(struct points *p,
             add_point(p, row);
     }
     buf_close(&keys);
+    POST(rc || count < parts);
     return rc;
 }
 
 static uint64_t view_bytes(const struct table_part_view *v)
 {
     uint64_t bytes = 0;
+    PRE(v->tablets);
     for (size_t i = 0; i < v->tablet_count; i++)
         bytes += tablet_table_bytes(v->tablets[i]);
     return bytes;
@@ -146,6 +151,7 @@ static int collect_points(struct points *p,
 {
     uint64_t total = view_bytes(v);
     int rc = 0;
+    PRE(v->tablet_count > 0);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++) {
         const struct tablet *t = v->tablets[i];
         double share =
@@ -182,6 +188,7 @@ int table_split_points(struct table_part *t,
     struct points p = {BUF_INIT, BUF_INIT, BUF_INIT, 0};
     struct table_part_view *v = table_part_get_view(t);
     int rc;
+    PRE(keys && count);
     *keys = NULL;
     *count = 0;
     if (!v)

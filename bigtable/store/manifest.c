@@ -55,6 +55,7 @@ struct manifest {
 
 static void manifest_name(char name[NAME_BYTES], uint64_t number)
 {
+    PRE(number <= NUMBER_MAX);
     snprintf(name, NAME_BYTES, NAME_PREFIX "%06llu",
              (unsigned long long)number);
 }
@@ -99,6 +100,7 @@ static bool read_record(struct slice bytes, size_t at, struct slice *edit)
 static bool record_follows(struct slice bytes, size_t at)
 {
     struct slice edit;
+    PRE(at <= bytes.len);
     for (size_t i = at + 1; i + RECORD_HEADER < bytes.len; i++)
         if (read_record(bytes, i, &edit))
             return true;
@@ -168,6 +170,7 @@ static void note_missing(void *ctx, uint64_t number)
     struct missing_check *m = ctx;
     struct fs_info info;
     char path[NAME_BYTES];
+    PRE(number > 0);
     snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06llu.sst",
              (unsigned long long)number);
     if (fs_stat(m->fs, path, &info, NULL) == ERR_NOTFOUND)
@@ -282,6 +285,7 @@ static int manifest_load(struct manifest *m, const char *name, struct err *err)
     struct buf plain = BUF_INIT;
     struct unit_opener *opener = NULL;
     int rc = fs_read_all(m->fs, name, MANIFEST_BYTES_MAX, &bytes, err);
+    PRE(!m->file);
     m->read_bytes = bytes.len;
     m->read_crc = crc32c(bytes.data, bytes.len);
     if (rc == 0)
@@ -292,6 +296,7 @@ static int manifest_load(struct manifest *m, const char *name, struct err *err)
     unit_opener_free(opener);
     buf_close(&plain);
     buf_close(&bytes);
+    POST(rc || m->read_bytes >= HEADER_BYTES);
     return rc;
 }
 
@@ -313,6 +318,7 @@ read_current(struct manifest *m, char name[NAME_BYTES], struct err *err)
                          CURRENT_NAME ": \"%s\" is not a manifest", name);
     }
     buf_close(&text);
+    POST(rc || m->number > 0);
     return rc;
 }
 
@@ -323,6 +329,7 @@ static bool has_file(struct fs *fs, const char *dir, const char *suffix)
     size_t count;
     size_t n = strlen(suffix);
     bool found = false;
+    PRE(*suffix);
     if (fs_list(fs, dir, &names, &count, NULL))
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -351,6 +358,7 @@ static int load_in_force(struct manifest *m, bool *fresh, struct err *err)
 {
     char name[NAME_BYTES];
     int rc = read_current(m, name, err);
+    PRE(!*fresh);
     if (rc == ERR_NOTFOUND)
         return take_as_fresh(m->fs, fresh, err);
     if (rc)
@@ -435,6 +443,7 @@ static bool
 continues_what_was_read(struct manifest *m, struct slice bytes, bool may_grow)
 {
     size_t read = (size_t)m->read_bytes;
+    PRE(m->read_bytes > 0);
     if (bytes.len < read || crc32c(bytes.data, read) != m->read_crc)
         return false;
     if (bytes.len == read)
@@ -524,6 +533,7 @@ static void whole_manifest(const struct manifest *m,
 
 static void drop_file(struct manifest *m)
 {
+    PRE(mutex_is_held(&m->lock));
     fs_writer_close(m->file);
     m->file = NULL;
     unit_sealer_free(m->sealer);
@@ -534,6 +544,7 @@ static void drop_file(struct manifest *m)
 /* @m is locked. */
 static void manifest_check(const struct manifest *m)
 {
+    PRE(mutex_is_held(&m->lock));
     INVARIANT(!m->file || m->number == m->last_number); /* INV-3 */
     INVARIANT(!m->file || m->snapshot_bytes > HEADER_BYTES);
     INVARIANT(m->file || !m->sealer);
@@ -544,6 +555,8 @@ static int write_new_file(struct manifest *m, const char *name, struct err *err)
     const struct fs_write_options opts = {.mode = FS_WRITE_LOG};
     struct buf bytes = BUF_INIT;
     int rc = make_sealer(m, &m->sealer, err);
+    PRE(!m->file);
+    PRE(mutex_is_held(&m->lock));
     if (rc)
         return rc;
     rc = fs_create(m->fs, name, &opts, &m->file, err);
@@ -554,6 +567,7 @@ static int write_new_file(struct manifest *m, const char *name, struct err *err)
     if (rc == 0)
         rc = fs_writer_sync(m->file, err);
     buf_close(&bytes);
+    POST(rc || m->file);
     return rc;
 }
 
@@ -578,6 +592,7 @@ static int start_file(struct manifest *m, struct err *err)
     char current[NAME_BYTES + 1];
     uint64_t old = m->number;
     int rc;
+    PRE(mutex_is_held(&m->lock));
     PRE(!m->file); /* INV-3 */
     PRE(!m->sealer);
     m->last_number = MAX_OF(m->last_number, m->number) + 1;
@@ -610,6 +625,7 @@ static int append_edit(struct manifest *m,
 {
     struct buf record = BUF_INIT;
     int rc;
+    PRE(mutex_is_held(&m->lock));
     PRE(m->file);
     append_record(&record, m->sealer, fs_writer_offset(m->file), edit);
     rc = fs_writer_append(m->file, record.data, record.len, err);
@@ -624,6 +640,7 @@ static int append_edit(struct manifest *m,
  * its place. Where that fails, too, nobody knows. */
 static int take_back(struct manifest *m, int rc, struct err *err)
 {
+    PRE(mutex_is_held(&m->lock));
     PRE(rc != 0);
     drop_file(m);
     if (start_file(m, NULL) == 0)
@@ -637,6 +654,7 @@ static int take_back(struct manifest *m, int rc, struct err *err)
 
 static bool is_due_for_rotation(const struct manifest *m)
 {
+    PRE(mutex_is_held(&m->lock));
     PRE(m->file);
 
     uint64_t bytes = fs_writer_offset(m->file);
@@ -709,6 +727,7 @@ static uint64_t *live_numbers(const struct manifest_state *s,
                               size_t *count)
 {
     struct buf list = BUF_INIT;
+    PRE(kept || kept_count == 0);
     if (kept_count)
         buf_append(&list, kept, kept_count * sizeof(*kept));
     for (size_t i = 0; i < s->tablet_count; i++)
@@ -725,6 +744,7 @@ static uint64_t *live_numbers(const struct manifest_state *s,
     *count = list.len / sizeof(uint64_t);
     buf_reserve(&list, sizeof(uint64_t));
     qsort(list.data, *count, sizeof(uint64_t), compare_numbers);
+    POST(*count >= kept_count);
     return (uint64_t *)(void *)list.data;
 }
 
@@ -738,6 +758,7 @@ static int remove_orphan_tables(struct manifest *m,
     char **names = NULL;
     size_t count = 0;
     int rc = fs_list(m->fs, STORE_TABLES_DIR, &names, &count, err);
+    PRE(kept || kept_count == 0);
     if (rc == ERR_NOTFOUND)
         rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {

@@ -40,12 +40,16 @@ void edit_put_table(struct buf *edit,
 
 void edit_drop_table(struct buf *edit, uint64_t id)
 {
+    PRE(id > 0);
     buf_put_u8(edit, OP_DROP_TABLE);
     buf_put_varint(edit, id);
 }
 
 static void put_file(struct buf *edit, const struct lsm_table *f)
 {
+    PRE(f->number > 0);
+    PRE(f->sequence_min <= f->sequence_max);
+    PRE(slice_cmp(f->first_key, f->last_key) <= 0);
     buf_put_varint(edit, f->number);
     buf_put_varint(edit, f->bytes);
     buf_put_varint(edit, f->entry_count);
@@ -84,6 +88,8 @@ static void put_tablet_head(struct buf *edit,
                             struct slice start,
                             struct slice end)
 {
+    PRE(id > 0);
+    PRE(end.len == 0 || slice_cmp(start, end) < 0);
     buf_put_u8(edit, OP_PUT_TABLET);
     buf_put_varint(edit, id);
     buf_put_varint(edit, table);
@@ -99,6 +105,7 @@ void edit_put_tablet(struct buf *edit,
                      const struct manifest_group *groups,
                      size_t group_count)
 {
+    PRE(groups || group_count == 0);
     put_tablet_head(edit, id, table, start, end);
     edit_put_groups(edit, groups, group_count);
 }
@@ -134,6 +141,7 @@ void edit_put_loads(struct buf *edit,
 
 void edit_put_stamp(struct buf *edit, uint64_t tablet, int64_t stamped_us)
 {
+    PRE(tablet > 0);
     if (stamped_us <= 0)
         return;
     buf_put_u8(edit, OP_PUT_STAMP);
@@ -156,6 +164,7 @@ void edit_put_done(struct buf *edit,
 
 static void put_change_file(struct buf *edit, const struct change_file_info *f)
 {
+    PRE(f->file.table.number > 0);
     buf_put_varint(edit, f->group);
     buf_put_varint(edit, f->file.extent.end_sequence);
     buf_put_zigzag(edit, f->file.extent.first_us);
@@ -168,6 +177,7 @@ static void put_changes_head(struct buf *edit,
                              uint64_t floor,
                              int64_t floor_us)
 {
+    PRE(tablet > 0);
     buf_put_u8(edit, OP_PUT_CHANGES);
     buf_put_varint(edit, tablet);
     buf_put_varint(edit, floor);
@@ -178,6 +188,8 @@ void edit_put_changes(struct buf *edit,
                       uint64_t tablet,
                       const struct changes_edit *change)
 {
+    PRE(change->removed || change->removed_count == 0);
+    PRE(change->added || change->added_count == 0);
     put_changes_head(edit, tablet, change->floor, change->floor_us);
     buf_put_varint(edit, change->removed_count);
     for (size_t i = 0; i < change->removed_count; i++)
@@ -190,6 +202,7 @@ void edit_put_changes(struct buf *edit,
 static bool
 file_overlaps(const struct lsm_table *f, struct slice lower, struct slice upper)
 {
+    PRE(upper.len == 0 || slice_cmp(lower, upper) < 0);
     return slice_cmp(f->last_key, lower) >= 0 &&
            (upper.len == 0 || slice_cmp(f->first_key, upper) < 0);
 }
@@ -211,10 +224,12 @@ void edit_put_changes_of(struct buf *edit,
     for (size_t i = 0; i < r->file_count; i++)
         if (file_overlaps(&r->files[i].file.table, lower, upper))
             put_change_file(edit, &r->files[i]);
+    POST(count <= r->file_count);
 }
 
 void edit_put_changes_part(struct buf *out, const struct changes_record *r)
 {
+    PRE(r->files || r->file_count == 0);
     if (!r->on)
         return;
     buf_put_varint(out, r->floor);
@@ -227,6 +242,7 @@ void edit_put_changes_part(struct buf *out, const struct changes_record *r)
 
 void edit_put_changes_from(struct buf *edit, uint64_t tablet, struct slice part)
 {
+    PRE(tablet > 0);
     if (part.len == 0)
         return;
     buf_put_u8(edit, OP_PUT_CHANGES);
@@ -236,12 +252,14 @@ void edit_put_changes_from(struct buf *edit, uint64_t tablet, struct slice part)
 
 void edit_drop_changes(struct buf *edit, uint64_t tablet)
 {
+    PRE(tablet > 0);
     buf_put_u8(edit, OP_DROP_CHANGES);
     buf_put_varint(edit, tablet);
 }
 
 void edit_drop_tablet(struct buf *edit, uint64_t id)
 {
+    PRE(id > 0);
     buf_put_u8(edit, OP_DROP_TABLET);
     buf_put_varint(edit, id);
 }
@@ -251,6 +269,7 @@ void edit_change_group(struct buf *edit,
                        uint32_t group,
                        const struct lsm_edit *change)
 {
+    PRE(tablet > 0);
     PRE(change->added_count == 0 || change->added);
     PRE(change->removed_count == 0 || change->removed);
     buf_put_u8(edit, OP_CHANGE_GROUP);

@@ -31,6 +31,7 @@ static void file_close(struct lsm_table *f)
 
 static void group_close(struct manifest_group *g)
 {
+    PRE(g->files || g->file_count == 0);
     for (size_t i = 0; i < g->file_count; i++)
         file_close(&g->files[i]);
     mem_free(g->files);
@@ -66,6 +67,7 @@ void manifest_state_close(struct manifest_state *s)
 struct manifest_tablet *manifest_state_tablet(const struct manifest_state *s,
                                               uint64_t id)
 {
+    PRE(s->tablets || s->tablet_count == 0);
     for (size_t i = 0; i < s->tablet_count; i++)
         if (s->tablets[i].id == id)
             return &s->tablets[i];
@@ -75,6 +77,7 @@ struct manifest_tablet *manifest_state_tablet(const struct manifest_state *s,
 struct manifest_group *manifest_tablet_group(const struct manifest_tablet *t,
                                              uint32_t id)
 {
+    PRE(t->group_count <= GROUP_COUNT_MAX);
     for (size_t i = 0; i < t->group_count; i++)
         if (t->groups[i].id == id)
             return &t->groups[i];
@@ -160,6 +163,7 @@ static void
 read_files(struct manifest_state *s, struct cursor *c, struct manifest_group *g)
 {
     size_t count = cursor_count(c, FILE_ENCODED_MIN);
+    INVARIANT(g->files || g->file_count == 0);
     if (c->bad || count == 0)
         return;
     g->files =
@@ -174,6 +178,7 @@ read_files(struct manifest_state *s, struct cursor *c, struct manifest_group *g)
 
 static struct manifest_table *find_table(struct manifest_state *s, uint64_t id)
 {
+    PRE(s->tables || s->table_count == 0);
     for (size_t i = 0; i < s->table_count; i++)
         if (s->tables[i].id == id)
             return &s->tables[i];
@@ -208,6 +213,7 @@ apply_put_table(struct manifest_state *s, struct cursor *c, struct err *err)
     t->schema = schema;
     if (id >= s->next_table)
         s->next_table = id + 1;
+    POST(s->next_table > id); /* INV-2 */
     return 0;
 }
 
@@ -231,6 +237,7 @@ static void apply_drop_table(struct manifest_state *s, struct cursor *c)
     for (size_t i = s->tablet_count; i > 0; i--)
         if (s->tablets[i - 1].table == id)
             remove_tablet(s, i - 1);
+    INVARIANT(!find_table(s, id)); /* INV-1 */
 }
 
 static void read_groups(struct manifest_state *s,
@@ -291,6 +298,7 @@ static void apply_put_stamp(struct manifest_state *s, struct cursor *c)
 {
     struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
     uint64_t us = cursor_varint(c);
+    INVARIANT(!t || t->stamped_us >= 0);
     c->bad |= !t || us > INT64_MAX;
     if (!c->bad)
         t->stamped_us = MAX_OF(t->stamped_us, (int64_t)us);
@@ -312,6 +320,7 @@ static void
 remove_change_file(struct changes_record *r, uint64_t number, struct cursor *c)
 {
     size_t found = r->file_count;
+    PRE(r->files || r->file_count == 0);
     for (size_t i = 0; i < r->file_count; i++)
         if (r->files[i].file.table.number == number &&
             (found == r->file_count || change_file_is_past(&r->files[found])))
@@ -342,6 +351,7 @@ static void read_change_file(struct manifest_state *s,
         change_file_info_copy(&f, &r->files[r->file_count++]);
     }
     file_close(&f.file.table);
+    POST(c->bad || r->file_count > 0);
 }
 
 static void apply_put_changes(struct manifest_state *s, struct cursor *c)
@@ -352,6 +362,7 @@ static void apply_put_changes(struct manifest_state *s, struct cursor *c)
     size_t removed = cursor_count(c, 1);
     struct changes_record *r;
     size_t added;
+    INVARIANT(!t || t->changes.files || t->changes.file_count == 0);
     c->bad |= !t;
     if (c->bad)
         return;
@@ -414,6 +425,7 @@ static struct manifest_group *need_group(struct manifest_tablet *t, uint32_t id)
         mem_realloc(t->groups, (t->group_count + 1) * sizeof(*t->groups));
     g = &t->groups[t->group_count++];
     *g = (struct manifest_group){.id = id};
+    POST(t->group_count <= GROUP_COUNT_MAX);
     return g;
 }
 
@@ -438,6 +450,7 @@ static void apply_change_group(struct manifest_state *s, struct cursor *c)
         g->flushed_sequence = flushed;
     if (flushed > s->sequence)
         s->sequence = flushed;
+    POST(s->sequence >= g->flushed_sequence); /* INV-3 */
 }
 
 static void apply_counters(struct manifest_state *s, struct cursor *c)
@@ -450,6 +463,10 @@ static void apply_counters(struct manifest_state *s, struct cursor *c)
     s->next_table = MAX_OF(s->next_table, table);
     s->next_tablet = MAX_OF(s->next_tablet, tablet);
     s->sequence = MAX_OF(s->sequence, sequence);
+    POST(s->sequence >= sequence);  /* INV-3 */
+    POST(s->next_number >= number); /* INV-2 */
+    POST(s->next_table >= table);   /* INV-2 */
+    POST(s->next_tablet >= tablet); /* INV-2 */
 }
 
 static void
@@ -486,6 +503,7 @@ static void apply_put_snapshot(struct manifest_state *s, struct cursor *c)
     s->snapshots = mem_realloc(s->snapshots,
                                (s->snapshot_count + 1) * sizeof(*s->snapshots));
     s->snapshots[s->snapshot_count++] = mem_strndup(name.data, name.len);
+    POST(s->snapshot_count > 0);
 }
 
 static void apply_drop_snapshot(struct manifest_state *s, struct cursor *c)
@@ -529,6 +547,7 @@ int manifest_state_apply(struct manifest_state *s,
         rc = err_set(err, ERR_CORRUPT,
                      "an edit does not fit what came before it");
     manifest_state_check(s);
+    POST(rc || c.p == c.end);
     return rc;
 }
 
@@ -538,6 +557,7 @@ static void
 each_file(struct cursor *c, void (*fn)(void *ctx, uint64_t number), void *ctx)
 {
     size_t count = cursor_count(c, FILE_ENCODED_MIN);
+    PRE(c->p <= c->end);
     for (size_t i = 0; i < count && !c->bad; i++) {
         uint64_t number = cursor_varint(c);
         for (int field = 0; field < 5; field++)
@@ -553,6 +573,7 @@ static void skip_varints(struct cursor *c, size_t count)
 {
     for (size_t i = 0; i < count && !c->bad; i++)
         cursor_varint(c);
+    POST(c->p <= c->end);
 }
 
 static void each_file_of_tablet(struct cursor *c,
@@ -635,6 +656,7 @@ void edit_added_files(struct slice edit,
                       void *ctx)
 {
     struct cursor c = cursor_make(edit);
+    PRE(fn);
     while (!c.bad && c.p < c.end)
         skip_op(&c, (enum manifest_op)cursor_u8(&c), fn, ctx);
 }

@@ -30,6 +30,7 @@ struct check {
 static int
 new_file_damaged(const struct check *c, const char *what, struct err *err)
 {
+    PRE(what);
     return err_set(err, ERR_CORRUPT, "%s: entry %" PRIu64 ": %s", c->file->path,
                    c->count, what);
 }
@@ -59,6 +60,7 @@ static int check_entry(struct check *c,
     buf_clear(&c->last);
     buf_append_slice(&c->last, key);
     c->count++;
+    POST(c->count > 0);
     return 0;
 }
 
@@ -91,6 +93,7 @@ check_entries(struct check *c, struct sstable_reader *r, struct err *err)
 {
     struct sstable_iter it;
     int rc;
+    PRE(c->count == 0);
     sstable_iter_init(&it);
     sstable_iter_open(&it, r, SSTABLE_READ_ONCE);
     rc = sstable_iter_seek(&it, SLICE_EMPTY, err);
@@ -103,6 +106,7 @@ check_entries(struct check *c, struct sstable_reader *r, struct err *err)
             rc = sstable_iter_next(&it, err);
     }
     sstable_iter_close(&it);
+    POST(rc || !sstable_iter_valid(&it));
     return rc;
 }
 
@@ -124,6 +128,7 @@ static int check_identity(const struct check *c,
 /* Its properties are what searches go by. */
 static int check_ends(const struct check *c, struct err *err)
 {
+    PRE(c->last.len > 0 || c->count == 0);
     if (c->count != c->file->entries ||
         !slice_eq(buf_slice(&c->last), c->file->last_key))
         return err_set(err, ERR_CORRUPT,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/log/write_log.h"
 #include "bigtable/read/gc_filter.h"
@@ -22,12 +23,14 @@
 static uint64_t hook_new_number(void *ctx)
 {
     struct tablet_group *g = ctx;
+    PRE(g->tablet);
     return file_numbers_take(&store_of(g->tablet)->numbers);
 }
 
 static void hook_decided(void *ctx, uint64_t number)
 {
     struct tablet_group *g = ctx;
+    PRE(number > 0);
     file_numbers_decide(&store_of(g->tablet)->numbers, number);
 }
 
@@ -47,6 +50,7 @@ static void forget_file(struct tablet_group *g, uint64_t number)
 
 static bool is_crossing(const struct tablet *t, const struct lsm_table *f)
 {
+    PRE(slice_cmp(f->first_key, f->last_key) <= 0);
     return slice_cmp(f->first_key, buf_slice(&t->start_key)) < 0 ||
            (t->end_key.len &&
             slice_cmp(f->last_key, buf_slice(&t->end_key)) >= 0);
@@ -80,6 +84,7 @@ secure_other_groups(struct tablet_group *g, uint64_t sequence, struct err *err)
 static void put_memory(const struct tablet *t, struct buf *edit)
 {
     struct buf done = BUF_INIT;
+    PRE(t->id > 0);
     edit_put_stamp(edit, t->id, (int64_t)atomic_load(&t->table->stamped_us));
     if (t->table->done) {
         done_changes_encode(t->table->done, &done);
@@ -100,6 +105,7 @@ static struct lsm_change_file *files_left(const struct lsm_edit *edit,
         list[(*count)++] = edit->retired[i];
     for (size_t i = 0; i < edit->past_count; i++)
         list[(*count)++] = edit->past[i];
+    POST(*count == edit->retired_count + edit->past_count);
     return list;
 }
 
@@ -114,6 +120,7 @@ static int commit_edit(struct tablet_group *g,
     size_t left_count;
     bool changed;
     int rc = 0;
+    PRE(mutex_is_held(&g->edit_lock));
     PRE(edit->added_count == 0 || edit->added);
     if (atomic_load(&g->retired))
         return err_set(err, ERR_CANCELLED, "the tablet is in use no more");
@@ -171,11 +178,13 @@ static void hook_flushed(void *ctx, uint64_t sequence)
     struct tablet_group *g = ctx;
     if (sequence > atomic_load(&g->flushed_sequence))
         atomic_store(&g->flushed_sequence, sequence);
+    POST(atomic_load(&g->flushed_sequence) >= sequence);
 }
 
 static void hook_unlink(void *ctx, uint64_t number)
 {
     struct tablet_group *g = ctx;
+    PRE(number > 0);
     store_drop_file(store_of(g->tablet), number);
 }
 
@@ -188,6 +197,7 @@ static struct lsm_filter *hook_new_filter(void *ctx, struct lsm *lsm)
     int64_t begun_us = MAX_OF(stamped_us, (int64_t)world_now_us(s->world));
     (void)lsm;
     tablet_changes_past(g->tablet->changes, g->id, &past);
+    INVARIANT(begun_us >= stamped_us);
     return gc_filter_new(g->tablet->table, store_drop_age_us(s),
                          past.on ? &past : NULL, begun_us);
 }
@@ -259,6 +269,7 @@ void tablet_close_group(struct tablet_group *g)
 static const struct manifest_group *
 find_group(const struct manifest_group *list, size_t count, uint32_t id)
 {
+    PRE(list || count == 0);
     for (size_t i = 0; i < count; i++)
         if (list[i].id == id)
             return &list[i];

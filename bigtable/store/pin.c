@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "bigtable/store/manifest.h"
 #include "bigtable/store/store.h"
 
@@ -13,6 +14,7 @@
 static void hold_files(void *ctx, const struct manifest_state *state)
 {
     struct store *s = ctx;
+    PRE(mutex_is_held(&s->lock));
     PRE(s->manifest);
     for (size_t i = 0; i < state->tablet_count; i++)
         for (size_t g = 0; g < state->tablets[i].group_count; g++) {

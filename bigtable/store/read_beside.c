@@ -28,6 +28,7 @@ int read_beside_begin(struct store *s, struct read_beside *r, struct err *err)
 {
     struct buf dir = BUF_INIT;
     int rc;
+    PRE(s->dir);
     *r = (struct read_beside){.log = NULL};
     if (!is_read_beside(s))
         return 0;

@@ -6,6 +6,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/logged_mutation.h"
 #include "bigtable/store/store.h"
@@ -46,6 +47,7 @@ int store_replay(struct store *s,
     struct cursor c = cursor_make(payload);
     struct logged_mutation m;
     uint64_t end = sequence + count;
+    PRE(count > 0);
     while (logged_mutation_read(&c, &m)) {
         replay_mutation(s, &m, sequence);
         sequence += m.count;
@@ -53,5 +55,6 @@ int store_replay(struct store *s,
     if (c.bad || sequence != end)
         return err_set(err, ERR_CORRUPT, "a record is not made of mutations");
     s->queue.last_sequence = MAX_OF(s->queue.last_sequence, end - 1);
+    POST(s->queue.last_sequence >= end - 1);
     return 0;
 }

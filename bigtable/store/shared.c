@@ -51,6 +51,7 @@ void store_add_table(struct store *s, struct table_part *t)
 void store_remove_table(struct store *s, struct table_part *t)
 {
     bool found = false;
+    PRE(t);
     mutex_lock(&s->lock);
     for (size_t i = 0; i < s->table_count && !found; i++) {
         found = s->tables[i] == t;
@@ -64,6 +65,7 @@ void store_remove_table(struct store *s, struct table_part *t)
 
 static bool is_clean(const struct tablet *t)
 {
+    PRE(atomic_load(&t->group_count) > 0);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         if (!tablet_group_is_clean(t->groups[i]))
             return false;
@@ -123,5 +125,6 @@ int store_close_table(struct store *s, struct table_part *t, struct err *err)
 
 void store_reopen_table(struct store *s, struct table_part *t)
 {
+    PRE(s->sharing);
     write_turn_open_table(&s->env, t, false, NULL);
 }

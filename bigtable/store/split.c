@@ -8,6 +8,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
@@ -58,6 +59,7 @@ struct key_range {
 
 static bool split_overlaps(const struct lsm_table *f, const struct key_range *r)
 {
+    PRE(slice_cmp(f->first_key, f->last_key) <= 0);
     return slice_cmp(f->last_key, buf_slice(&r->lower)) >= 0 &&
            (r->upper.len == 0 ||
             slice_cmp(f->first_key, buf_slice(&r->upper)) < 0);
@@ -110,6 +112,7 @@ static void put_filled_piece(struct replacement *r,
 static void add_change_file(struct changes_record *all,
                             const struct change_file_info *f)
 {
+    PRE(f->file.table.number > 0);
     for (size_t i = 0; i < all->file_count; i++)
         if (all->files[i].file.table.number == f->file.table.number &&
             change_file_is_past(&all->files[i]) == change_file_is_past(f))
@@ -130,6 +133,7 @@ static void gather_changes(const struct tablet *t,
         (int64_t)atomic_load(&t->table->stamped_us)};
     struct change_file_info *tables;
     size_t count;
+    PRE(from->id == t->id);
     tablet_change_tables(t, &tables, &count);
     for (size_t i = 0; i < count; i++)
         if (tables[i].file.extent.end_sequence > from->changes.floor)
@@ -146,6 +150,7 @@ static void gather_changes(const struct tablet *t,
     all->floor = MAX_OF(all->floor, from->changes.floor);
     all->floor_us = MAX_OF(all->floor_us, from->changes.floor_us);
     mem_free(tables);
+    POST(all->floor >= from->changes.floor);
 }
 
 static void put_gathered_changes(struct replacement *r,
@@ -153,6 +158,8 @@ static void put_gathered_changes(struct replacement *r,
                                  uint64_t id)
 {
     struct changes_record all = {0};
+    PRE(r->first <= r->end);
+    PRE(r->end <= r->view->tablet_count);
     for (size_t i = r->first; i < r->end; i++) {
         const struct tablet *t = r->view->tablets[i];
         const struct manifest_tablet *from =
@@ -216,6 +223,7 @@ static void build_edit(void *ctx, const struct manifest_state *state)
 /* Do the halves become tables of their own? */
 static bool come_apart(const struct replacement *r)
 {
+    PRE(r->piece_count > 0);
     return r->store->sharing && r->piece_count > 1;
 }
 
@@ -303,6 +311,7 @@ static int split_replace(struct replacement *r, struct err *err)
     struct tablet *pieces[PIECES_MAX];
     uint64_t old = r->view->tablets[r->first]->id;
     int rc;
+    PRE(mutex_is_held(&r->table->change_lock));
     PRE(r->end <= r->view->tablet_count);
     PRE(r->piece_count > 0);
     PRE(r->piece_count <= PIECES_MAX);
@@ -366,6 +375,7 @@ static int split_now(struct store *s,
                             .pieces = halves,
                             .piece_count = 2};
     int rc;
+    PRE(mutex_is_held(&t->table->change_lock));
     PRE(index < view->tablet_count);
     PRE(tablet_contains(t, row));
     PRE(!slice_eq(buf_slice(&t->start), row));
@@ -388,6 +398,8 @@ static int split_tablet(struct store *s,
     struct table_part_view *view = table_part_get_view(t->table);
     size_t index = 0;
     int rc = 0;
+    PRE(mutex_is_held(&t->table->change_lock));
+    PRE(row.len > 0);
     *did = index_of(view, t, &index);
     if (*did) {
         background_pause(s, t);
@@ -412,6 +424,7 @@ static int split_cut(struct store *s,
     struct tablet *tablet;
     bool did;
     int rc = 0;
+    PRE(mutex_is_held(&t->change_lock));
     if (!v)
         return table_part_gone(t, err);
     tablet = tablet_ref(table_part_view_find(v, row, NULL));
@@ -513,6 +526,7 @@ static void find_range(const struct table_part_view *v,
 static int flush_changes(const struct replacement *r, struct err *err)
 {
     int rc = 0;
+    PRE(r->end <= r->view->tablet_count);
     for (size_t i = r->first; i < r->end && rc == 0; i++)
         if (atomic_load(&r->view->tablets[i]->changes->on))
             rc = flush_tablet(r->store, r->view->tablets[i], err);
@@ -528,6 +542,7 @@ static int drop_now(struct store *s,
     struct replacement r = {
         .store = s, .table = t, .pieces = empty, .piece_count = 1};
     int rc;
+    PRE(mutex_is_held(&t->change_lock));
     PRE(empty->empty);
     r.view = table_part_get_view(t);
     if (!r.view)

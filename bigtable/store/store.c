@@ -55,6 +55,7 @@ int store_commit(struct store *s,
 void store_drop_file(struct store *s, uint64_t number)
 {
     char path[64];
+    PRE(number > 0);
     if (!file_refs_drop(&s->files, number) || s->options.read_only ||
         s->closing || s->sharing)
         return;
@@ -93,6 +94,7 @@ void store_freeze(struct store *s)
 {
     size_t count;
     struct table_part_view **views = store_views(s, &count);
+    PRE(!s->options.read_only);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < views[i]->tablet_count; k++)
             write_turn_freeze(&s->env, views[i]->tablets[k]);
@@ -134,6 +136,7 @@ void store_release_log(struct store *s)
     size_t count;
     struct table_part_view **views = store_views(s, &count);
     uint64_t low = lowest_needed(views, count, NULL);
+    INVARIANT(low > 0);
     store_views_free(views, count);
     if (s->env.log && !atomic_load(&s->log_kept))
         write_log_release(s->env.log, MIN_OF(visible, low - 1));
@@ -170,6 +173,7 @@ static int open_tablet(struct store *s,
                        struct tablet **out,
                        struct err *err)
 {
+    PRE(from->id > 0);
     table_part_note_stamp(t, from->stamped_us);
     return tablet_open(s, t, from->id, buf_slice(&from->start),
                        buf_slice(&from->end), schema, from->groups,
@@ -179,6 +183,7 @@ static int open_tablet(struct store *s,
 /* Insert @t into the array sorted by start. */
 static void sort_in(struct tablet **tablets, size_t count, struct tablet *t)
 {
+    PRE(count == 0 || tablets[count - 1]);
     while (count > 0 && slice_cmp(buf_slice(&tablets[count - 1]->start),
                                   buf_slice(&t->start)) > 0) {
         tablets[count] = tablets[count - 1];
@@ -195,6 +200,7 @@ static int check_cover(struct tablet *const *tablets,
 {
     bool good = count > 0 && tablets[0]->start.len == 0 &&
                 tablets[count - 1]->end.len == 0;
+    PRE(tablets || count == 0);
     for (size_t i = 1; i < count && good; i++)
         good =
             tablets[i - 1]->end.len && slice_eq(buf_slice(&tablets[i - 1]->end),
@@ -271,6 +277,7 @@ static int store_replay_mutation(void *ctx,
 static uint64_t segment_bytes(const struct store *s)
 {
     uint64_t bytes = s->options.memtable_bytes / 4;
+    POST(bytes > 0);
     return MIN_OF(MAX_OF(bytes, LOG_SEGMENT_BYTES_MIN), LOG_SEGMENT_BYTES);
 }
 
@@ -363,6 +370,7 @@ static int remove_orphans(struct store *s, struct err *err)
     size_t count;
     uint64_t *kept = snapshots_files(s, &count);
     int rc = manifest_remove_orphans(s->manifest, kept, count, err);
+    PRE(!s->options.read_only);
     mem_free(kept);
     return rc;
 }
@@ -397,6 +405,7 @@ static int open_directory(struct store *s, struct err *err)
     struct read_beside beside = {.log = NULL};
     int read;
     int rc = take_directory(s, err);
+    PRE(!s->manifest);
     if (rc == 0)
         rc = read_beside_begin(s, &beside, err);
     if (rc == 0)
@@ -442,11 +451,13 @@ static void store_has_frozen(struct tablet_env *env)
 
 static void store_hold_file(struct tablet_env *env, uint64_t number)
 {
+    PRE(number > 0);
     file_refs_add(&store_of_env(env)->files, number);
 }
 
 static void store_release_file(struct tablet_env *env, uint64_t number)
 {
+    PRE(number > 0);
     store_drop_file(store_of_env(env), number);
 }
 
@@ -468,6 +479,7 @@ struct store *store__new(struct world *world, const struct store_options *opts)
     file_refs_init(&s->files);
     file_numbers_init(&s->numbers, 0);
     background_init(&s->background, task_count(s));
+    POST(s->env.queue == &s->queue);
     return s;
 }
 
@@ -489,6 +501,7 @@ static int try_to_open(struct world *world,
 {
     struct store *s = store__new(world, opts);
     int rc;
+    PRE(!*out);
     s->env.dir = s->dir = mem_strdup(dir);
     rc = open_directory(s, err);
     if (rc) {
@@ -534,6 +547,7 @@ int store_open(struct world *world,
         return rc;
     }
     start_work(*out);
+    POST(*out);
     return 0;
 }
 

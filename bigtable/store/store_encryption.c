@@ -9,6 +9,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
+#include "base/core/panic.h"
 #include "bigtable/log/log_format.h"
 #include "bigtable/sstable/sealing.h"
 #include "bigtable/sstable/sstable_format.h"
@@ -51,6 +52,7 @@ static int count_table(struct fs_reader *r,
     count_file(&out->sealed, bytes);
     if (get_le64(tail) != key)
         count_file(&out->old, bytes);
+    INVARIANT(got == sizeof(tail));
     return 0;
 }
 
@@ -89,6 +91,7 @@ static int count_directory(struct fs *fs,
     char **names = NULL;
     size_t count = 0;
     int rc = fs_list(fs, dir, &names, &count, err);
+    PRE(*suffix);
 
     if (rc == ERR_NOTFOUND)
         return 0;

@@ -35,6 +35,7 @@ static int row_changes_decide(void *ctx,
     (void)err;
     c->matched = row != NULL;
     *m = c->branches[c->matched];
+    POST(!row == !c->matched);
     return 0;
 }
 
@@ -139,6 +140,7 @@ static int row_changes_modify(void *ctx,
     struct modify *m = ctx;
     int rc = row_modification_run(
         &m->made, row, now_us / TABLE_COARSE_US * TABLE_COARSE_US, err);
+    PRE(now_us >= 0);
     if (rc)
         return rc;
     buf_clear(&m->mutation.ops);

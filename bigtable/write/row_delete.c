@@ -41,6 +41,7 @@ static int delete_found(struct tablet_env *env,
 {
     const struct quarry_row *row;
     int rc;
+    PRE(d->count == 0);
     while ((rc = scan_next(scan, &row, err)) == 0 && row) {
         struct quarry_mutation *m = &d->rows[d->count];
         mutation_reset(m, row->key);
@@ -52,6 +53,7 @@ static int delete_found(struct tablet_env *env,
                 return rc;
         }
     }
+    INVARIANT(d->count <= BATCH_ROWS);
     return rc == 0 && d->count ? write_batch(env, t, d, err) : rc;
 }
 

@@ -83,6 +83,7 @@ void writer_start(struct writer *w,
 static bool is_stamped(const struct writer *w, const struct mutation_op *op)
 {
     int64_t coarse_us = w->now_us / TABLE_COARSE_US * TABLE_COARSE_US;
+    PRE(w->now_us >= 0);
     return mutation_kind_has_value(op->kind) &&
            (op->timestamp_us == MUTATION_NOW || op->timestamp_us == coarse_us);
 }
@@ -127,6 +128,7 @@ static int writer_resolve(struct writer *w,
 /* Append the client's change that @m belongs to. */
 static char *put_change(char *p, const struct quarry_mutation *m)
 {
+    PRE(m->session || m->sequence == 0);
     put_le64(p, m->session);
     p = put_varint(p + 8, m->sequence);
     p = put_varint(p, m->answer.len);
@@ -194,12 +196,14 @@ static void lay_out(struct writer *w)
 void writer_stamp(struct writer *w)
 {
     const size_t *at = (const void *)w->stamped.data;
+    PRE(w->stamped.len % sizeof(size_t) == 0);
     if (!w->stamps)
         return;
     w->now_us = table_part_stamp_us(w->table, w->now_us);
     table_part_note_stamp(w->table, w->now_us);
     for (size_t i = 0; i < w->stamped.len / sizeof(*at); i++)
         put_le64(w->payload.data + at[i], (uint64_t)w->now_us);
+    POST(w->now_us > 0);
 }
 
 static int
@@ -207,6 +211,7 @@ prepare_one(struct writer *w, const struct quarry_mutation *m, struct err *err)
 {
     bool stamps = w->view->schema->changes_us > 0; /* Commits have times. */
     int rc = mutation_check(m, err);
+    PRE(w->view);
     if (rc)
         return rc;
     if (w->bytes + m->ops.len > UINT32_MAX - MUTATION_BYTES_MAX)
@@ -223,6 +228,7 @@ prepare_one(struct writer *w, const struct quarry_mutation *m, struct err *err)
     w->stamps |= stamps;
     if (w->durability != WRITE_DEFERRED)
         writer_encode(w, m, stamps);
+    POST(w->op_count >= m->count);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "base/trace/span.h"
 #include "bigtable/log/write_log.h"
@@ -89,6 +90,7 @@ static void write_group_gather(struct write_queue *q,
 static struct writer *next_in(const struct write_group *g,
                               const struct writer *w)
 {
+    PRE(g->last);
     return w == g->last ? NULL : w->next;
 }
 
@@ -96,6 +98,7 @@ static struct writer *next_in(const struct write_group *g,
 static bool is_outdated(const struct tablet_env *env, const struct writer *w)
 {
     const struct write_condition *c = w->condition;
+    PRE(c);
     if (c->row.len)
         return atomic_load(row_stamps_slot(&env->stamps, c->row)) > c->sequence;
     for (size_t i = 0; i < w->count; i++)
@@ -108,6 +111,7 @@ static bool is_outdated(const struct tablet_env *env, const struct writer *w)
 /* May @w still be applied? Its table may have changed, or its row. */
 static int check_writer(struct tablet_env *env, struct writer *w)
 {
+    PRE(w->view);
     if (w->table->closed) {
         w->stale = true;
         return err_set(&w->err, ERR_ABORTED, "the table is being changed");
@@ -230,6 +234,7 @@ static uint64_t insert_mutation(struct write_queue *q,
     struct mutation_op op;
     uint64_t bytes = 0;
     size_t row_length;
+    PRE(*sequence > 0);
     buf_clear(&q->key);
     cell_key_append_row(&q->key, row);
     row_length = q->key.len;
@@ -266,6 +271,7 @@ static void write_group_meter_rows(const struct written *in)
 {
     const struct heat_operation op = {LOAD_WRITES, in->row, 1, in->bytes};
     uint64_t metered;
+    PRE(!in->tablet || in->rows > 0);
     if (!in->tablet)
         return;
     metered = load_meter_add(&in->tablet->load, LOAD_WRITES, in->rows,
@@ -326,6 +332,7 @@ static void insert_writer(struct tablet_env *env, const struct writer *w)
 static void freeze_filled(struct tablet_env *env, const struct writer *w)
 {
     const struct tablet *t = NULL;
+    PRE(w->view);
     for (size_t i = 0; i < w->count; i++) {
         struct slice row = buf_slice(&w->mutations[i]->row);
         if (t && tablet_contains(t, row))
@@ -350,11 +357,13 @@ fail_group(const struct write_group *g, int rc, const struct err *err)
  * for all whose requests came together. PRE: the queue's lock is held. */
 static void let_others_join(struct write_queue *q, const struct writer *self)
 {
+    PRE(mutex_is_held(&q->lock));
     if (self->durability != WRITE_SYNCED || !fiber_self())
         return;
     mutex_unlock(&q->lock);
     fiber_yield();
     mutex_lock(&q->lock);
+    POST(mutex_is_held(&q->lock));
 }
 
 /* May a group led by @w, the head, begin? PRE: the queue's lock is held. */
@@ -363,6 +372,7 @@ static bool may_begin(const struct tablet_env *env,
                       unsigned writes_max)
 {
     const struct write_queue *q = env->queue;
+    PRE(mutex_is_held(&env->queue->lock));
     if (!q->groups)
         return true;
     return w->durability == WRITE_SYNCED && !w->condition &&
@@ -375,6 +385,7 @@ begin_group(struct tablet_env *env, struct writer *self, struct write_group *g)
 {
     struct write_queue *q = env->queue;
     unsigned writes_max = env->log ? write_log_writes_max(env->log) : 1;
+    PRE(mutex_is_held(&env->queue->lock));
     *g = (struct write_group){.next = NULL};
     let_others_join(q, self);
     while (!may_begin(env, self, writes_max))
@@ -416,6 +427,7 @@ static void
 end_group(struct write_queue *q, struct write_group *g, struct writer *self)
 {
     struct writer *w = g->first;
+    PRE(mutex_is_held(&q->lock));
     PRE(q->groups == g);
     PRE(q->group_under_way > 0);
     if (!g->overlaps)
@@ -439,6 +451,7 @@ void write_group__lead(struct tablet_env *env, struct writer *self)
 {
     struct write_queue *q = env->queue;
     struct write_group g;
+    PRE(mutex_is_held(&q->lock));
     begin_group(env, self, &g);
     mutex_unlock(&q->lock);
     number_group(env, &g);

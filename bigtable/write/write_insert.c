@@ -25,11 +25,13 @@ static uint64_t insert_entry(struct tablet_group *g,
                              uint64_t sequence)
 {
     uint64_t before;
+    PRE(sequence > 0);
     if (UNLIKELY(sequence <= atomic_load_explicit(&g->flushed_sequence,
                                                   memory_order_relaxed)))
         return 0;
     before = lsm_active_memory(g->lsm);
     tablet_group_insert(g, batch, key, value, sequence);
+    POST(lsm_active_memory(g->lsm) >= before);
     return lsm_active_memory(g->lsm) - before;
 }
 

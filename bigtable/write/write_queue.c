@@ -4,6 +4,7 @@
 #include "bigtable/write/write_queue.h"
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "base/trace/span.h"
 #include "bigtable/lsm/skip_batch.h"
@@ -65,6 +66,7 @@ static void give_writer(struct write_queue *q, struct writer *w)
 /* PRE: the lock is held. */
 static void write_queue_enqueue(struct write_queue *q, struct writer *w)
 {
+    PRE(mutex_is_held(&q->lock));
     INVARIANT((q->head == NULL) == (q->tail == NULL));
     w->next = NULL;
     w->done = false;
@@ -80,6 +82,7 @@ static void write_queue_enqueue(struct write_queue *q, struct writer *w)
  * held afterwards. */
 static bool wait_queued(struct write_queue *q, struct writer *w)
 {
+    PRE(mutex_is_held(&q->lock));
     INVARIANT(w->done || q->head); /* INV-1 */
     if (!w->done && q->head != w) {
         struct span s;
@@ -105,6 +108,7 @@ static bool wait_for_turn(struct write_queue *q, struct writer *w)
  * leader. PRE: the lock is held. */
 void write_queue__leave(struct write_queue *q, struct writer *last)
 {
+    PRE(mutex_is_held(&q->lock));
     PRE(q->head);
     q->head = last->next;
     if (q->head)
@@ -117,6 +121,7 @@ void write_queue__leave(struct write_queue *q, struct writer *last)
 /* Groups are under way no more. PRE: the lock is held, by the head. */
 static void await_groups(struct write_queue *q)
 {
+    PRE(mutex_is_held(&q->lock));
     while (q->groups)
         cond_wait(&q->ended, &q->lock);
 }
@@ -142,6 +147,7 @@ uint64_t write_turn_close_table(struct tablet_env *env, struct table_part *t)
     table_part_close_writes(t);
     sequence = env->queue->last_sequence;
     write_turn_give(env, turn);
+    POST(t->closed);
     return sequence;
 }
 
@@ -188,6 +194,7 @@ void write_turn_give(struct tablet_env *env, struct writer *turn)
 static int
 wait_for_entry(struct tablet_env *env, struct table_part *t, struct err *err)
 {
+    PRE(env->ops);
     return t->is_system ? 0 : env->ops->wait_for_room(env, err);
 }
 
@@ -235,6 +242,7 @@ int write_apply(struct tablet_env *env,
     size_t ignored;
     struct writer *w;
     int rc = tablet_env_check_writable(env, err);
+    PRE(mutations || count == 0);
     if (!failed_index)
         failed_index = &ignored;
     *failed_index = 0;
@@ -264,6 +272,7 @@ static struct writer *prepare_request(struct tablet_env *env,
                                       int64_t now_us)
 {
     struct writer *w = take_writer(env->queue);
+    PRE(r->mutations || r->count == 0);
     writer_start(w, r->table, r->mutations, r->count, durability, now_us, NULL);
     w->stale = false;
     r->rc = w->view ? writer_prepare(w, &r->err)
@@ -306,6 +315,7 @@ void write_apply_all(struct tablet_env *env,
 {
     struct write_queue *q = env->queue;
     struct writer **writers = mem_zalloc(count + 1, sizeof(struct writer *));
+    PRE(requests || count == 0);
     for (size_t i = 0; i < count; i++)
         writers[i] = prepare_request(env, &requests[i], durability, now_us);
     mutex_lock(&q->lock);
@@ -380,11 +390,13 @@ bool write_queue_settle(struct tablet_env *env,
     *sequence = q->last_sequence;
     mutex_unlock(&q->lock);
     *us = now_us - 1;
+    POST(*us >= 0);
     return settled;
 }
 
 void write_turn_freeze(struct tablet_env *env, const struct tablet *t)
 {
+    PRE(env->queue);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         if (!tablet_group_is_clean(t->groups[i]))
             tablet_group_freeze(t->groups[i], env->queue->last_sequence);

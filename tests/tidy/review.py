@@ -14,7 +14,8 @@ COMPONENTS = [
     "base/core", "base/runtime", "base/sim", "base/rpc", "base/crypt",
     "base/http", "base/replica", "base/session", "chubby-lite",
     "gfs-lite/namenode", "gfs-lite/chunkserver", "gfs-lite",
-    "bigtable/row", "bigtable/sstable", "bigtable/lsm", "bigtable/log",
+    "bigtable/row", "bigtable/index", "bigtable/sstable", "bigtable/lsm",
+    "bigtable/log",
     "bigtable/tablet", "bigtable/write", "bigtable/read", "bigtable/store",
     "bigtable/wire",
     "bigtable/tablet_server", "bigtable/master", "bigtable/client",
@@ -24,11 +25,17 @@ COMPONENTS = [
 # Where state is kept, asserts are dense.
 STATEFUL = {
     "base/replica", "base/session", "chubby-lite", "gfs-lite/namenode",
-    "gfs-lite/chunkserver", "bigtable/sstable", "bigtable/lsm", "bigtable/log",
+    "gfs-lite/chunkserver", "bigtable/index", "bigtable/sstable",
+    "bigtable/lsm", "bigtable/log",
     "bigtable/tablet", "bigtable/write", "bigtable/read", "bigtable/store",
     "bigtable/tablet_server", "bigtable/master",
 }
 ASSERTS_MIN = 0.5
+# Of these more, so that they stay so.
+ASSERTS_MIN_OF = {
+    "base/replica": 0.85, "base/session": 0.95, "bigtable/lsm": 0.95,
+    "bigtable/write": 1.0, "bigtable/store": 0.9, "bigtable/index": 0.8,
+}
 # Elsewhere some; of MapReduce in each room.
 ASSERTED = {
     "bigtable/row", "bigtable/client", "bigtable/gateway", "cli",
@@ -142,9 +149,10 @@ def main():
             for bare in f.bare:
                 print("    no comment: " + bare)
         asserts = f.share(f.asserts, f.functions)
-        if name in STATEFUL and asserts < ASSERTS_MIN:
-            found.add(name, 0, "%.2f asserts a function; at least %.1f"
-                      % (asserts, ASSERTS_MIN))
+        least = ASSERTS_MIN_OF.get(name, ASSERTS_MIN)
+        if name in STATEFUL and asserts < least:
+            found.add(name, 0, "%.2f asserts a function; at least %.2f"
+                      % (asserts, least))
         if f.prototypes and f.share(f.documented, f.prototypes) < DOCUMENTED_MIN:
             found.add(name, 0, "%.0f %% of the prototypes have a comment; at "
                       "least %.0f %%" % (100 * f.documented / f.prototypes,
