@@ -31,7 +31,6 @@ static uint64_t insert_entry(struct tablet_group *g,
         return 0;
     before = lsm_active_memory(g->lsm);
     tablet_group_insert(g, batch, key, value, sequence);
-    POST(lsm_active_memory(g->lsm) >= before);
     return lsm_active_memory(g->lsm) - before;
 }
 
