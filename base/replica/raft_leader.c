@@ -541,7 +541,6 @@ void raft__on_snapshot_reply(struct raft *r, const struct raft_message *m)
         p->snapshot_offset = m->offset;
         send_chunk(r, p);
     }
-    INVARIANT(p->match < p->next); /* INV-8 */
 }
 
 void raft_lost(struct raft *r,

@@ -507,12 +507,10 @@ void replica_get_status(const struct replica *r, struct replica_status *out)
     if (!r->outside && !out->leader_id)
         status_leaderless(r, out);
     status_members(r, out);
-    INVARIANT(out->applied_index <= out->commit_index); /* INV-1 */
 }
 
 void replica__fail(struct replica *r, const struct err *why)
 {
-    PRE(why->code != 0);
     r->failed = true;
     r->failure = *why;
     log_error(r->world, "replica", "cell=%s %s", r->name, r->failure.text);

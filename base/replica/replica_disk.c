@@ -151,7 +151,6 @@ static void on_done(struct replica *r, size_t count)
 static void on_failure(struct replica *r, const struct err *err)
 {
     struct err why = *err;
-    PRE(err->code != 0);
     err_wrap(&why, "the disk of member %llu failed", (unsigned long long)r->id);
     replica__fail(r, &why);
 }

@@ -216,7 +216,6 @@ static int has_entry(struct walk *w,
             *others = true;
     }
     quarry_row_free(found);
-    POST(*us >= 0);
     return rc;
 }
 
@@ -310,7 +309,6 @@ static int remove_stale(struct walk *w,
     bool done = true;
     int64_t upto = r->number;
     int rc = 0;
-    PRE(c->timestamp_us >= 0);
     if (c->timestamp_us > r->number) {
         rc = index_fence(w->table, w->set, row, r, c->timestamp_us, &done, err);
         upto = c->timestamp_us;

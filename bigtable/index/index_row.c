@@ -167,7 +167,6 @@ static void
 apply_op(struct buf *list, const struct mutation_op *op, int64_t now_us)
 {
     struct version v = {op->timestamp_us, op->value};
-    INVARIANT(op->kind != MUTATION_ADD && op->kind != MUTATION_MERGE);
     if (op->kind != MUTATION_SET) {
         if (is_of_all_times(op))
             buf_clear(list);

@@ -332,7 +332,6 @@ void order_cursor_open(struct order_cursor *c,
 {
     const struct order_chunk *next;
     PRE(o->first);
-    PRE(after <= sequence_max);
 
     *c = (struct order_cursor){.chunk = o->first,
                                .marks = o->first_marks,

@@ -95,7 +95,6 @@ static void begin_search(struct pending *p)
  * right before it; else search. */
 static void skip_batch_begin(struct pending *p)
 {
-    PRE(p->node && p->node->height > 0);
     if (p->task == BATCH_TASK_NONE)
         return;
     p->n = p->hash ? stem_index_guess(&p->list->stems, p->hash) : NULL;

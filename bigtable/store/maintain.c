@@ -34,7 +34,6 @@ int flush_tablet(struct store *s, struct tablet *t, struct err *err)
 static int compact_tablet(struct store *s, struct tablet *t, struct err *err)
 {
     int rc = 0;
-    PRE(atomic_load(&t->group_count) > 0);
     for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
         rc = background_compact_major(s, t->groups[i], err);
     return rc;
@@ -131,7 +130,6 @@ static int add_inner_points(struct points *p,
             add_point(p, row);
     }
     buf_close(&keys);
-    POST(rc || count < parts);
     return rc;
 }
 

@@ -450,7 +450,6 @@ static void apply_change_group(struct manifest_state *s, struct cursor *c)
         g->flushed_sequence = flushed;
     if (flushed > s->sequence)
         s->sequence = flushed;
-    POST(s->sequence >= g->flushed_sequence); /* INV-3 */
 }
 
 static void apply_counters(struct manifest_state *s, struct cursor *c)

@@ -65,7 +65,6 @@ void store_remove_table(struct store *s, struct table_part *t)
 
 static bool is_clean(const struct tablet *t)
 {
-    PRE(atomic_load(&t->group_count) > 0);
     for (size_t i = 0; i < atomic_load(&t->group_count); i++)
         if (!tablet_group_is_clean(t->groups[i]))
             return false;

@@ -128,7 +128,6 @@ static int writer_resolve(struct writer *w,
 /* Append the client's change that @m belongs to. */
 static char *put_change(char *p, const struct quarry_mutation *m)
 {
-    PRE(m->session || m->sequence == 0);
     put_le64(p, m->session);
     p = put_varint(p + 8, m->sequence);
     p = put_varint(p, m->answer.len);

@@ -147,7 +147,6 @@ uint64_t write_turn_close_table(struct tablet_env *env, struct table_part *t)
     table_part_close_writes(t);
     sequence = env->queue->last_sequence;
     write_turn_give(env, turn);
-    POST(t->closed);
     return sequence;
 }
 
