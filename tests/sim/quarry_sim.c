@@ -35,49 +35,60 @@ static const struct scenario *const scenarios[] = {
     &scenario_clocks,  &scenario_jobs,    &scenario_transactions,
     &scenario_views};
 
-/* Deliberate bugs, for --list. */
+/* Deliberate bugs, for --list: each with the scenario that shows it soonest. */
 static const struct {
     const char *name;
+    const struct scenario *scenario;
     const char *what;
 } bugs[] = {
-    {"replica.skip_sync", "the replicated log skips its flush to the disk"},
-    {"replica.accept_cut_log",
+    {"replica.skip_sync", &scenario_replica,
+     "the replicated log skips its flush to the disk"},
+    {"replica.accept_cut_log", &scenario_members,
      "a log that lacks what was on the disk is taken as it is"},
-    {"replica.forget_file_bytes",
+    {"replica.forget_file_bytes", &scenario_members,
      "a log whose file became shorter is taken as it is"},
-    {"replica.count_the_dead",
+    {"replica.count_the_dead", &scenario_members,
      "a member is removed although another that is needed is dead"},
-    {"raft.count_old_term",
+    {"raft.count_old_term", &scenario_replica,
      "a leader commits entries of old terms by counting"},
-    {"chubby.ignore_sequencer", "any sequencer is taken for a valid one"},
-    {"chubby.touch_early",
+    {"chubby.ignore_sequencer", &scenario_lock,
+     "any sequencer is taken for a valid one"},
+    {"chubby.touch_early", &scenario_lock,
      "what a command changes is worked out once, and nothing keeps it so"},
-    {"gfs.keep_version", "a recovery does not raise the chunk's version"},
-    {"gfs.answer_early", "a write is acknowledged before the last replica"},
-    {"gfs.skip_path_check",
+    {"gfs.keep_version", &scenario_files,
+     "a recovery does not raise the chunk's version"},
+    {"gfs.answer_early", &scenario_files,
+     "a write is acknowledged before the last replica"},
+    {"gfs.skip_path_check", &scenario_files,
      "nobody looks whether a caller may pass through directories"},
-    {"gfs.keep_grants", "what an owner gave outlives his ownership"},
-    {"gfs.trust_old_proof", "a proof of rights to a chunk never ends"},
-    {"tablet.skip_log_sync", "a change is acknowledged before it is logged"},
-    {"tablet.serve_without_lock",
+    {"gfs.keep_grants", &scenario_files,
+     "what an owner gave outlives his ownership"},
+    {"gfs.trust_old_proof", &scenario_files,
+     "a proof of rights to a chunk never ends"},
+    {"tablet.skip_log_sync", &scenario_tables,
+     "a change is acknowledged before it is logged"},
+    {"tablet.serve_without_lock", &scenario_tables,
      "a tablet server answers although its lock may be lost"},
-    {"tablet.hide_split", "a split is not written down"},
-    {"tablet.keep_rights", "a right that was taken away is kept"},
-    {"tablet.skip_last_segment", "a recovery leaves out a log's last segment"},
-    {"tablet.forget_done", "a change that is tried again is made again"},
-    {"master.trust_silence",
+    {"tablet.hide_split", &scenario_tables, "a split is not written down"},
+    {"tablet.keep_rights", &scenario_tables,
+     "a right that was taken away is kept"},
+    {"tablet.skip_last_segment", &scenario_tables,
+     "a recovery leaves out a log's last segment"},
+    {"tablet.forget_done", &scenario_tables,
+     "a change that is tried again is made again"},
+    {"master.trust_silence", &scenario_tables,
      "a silent tablet server is taken for dead, its lock untouched"},
-    {"master.order_by_clock",
+    {"master.order_by_clock", &scenario_clocks,
      "the master's clock orders what it writes into METADATA"},
-    {"view.save_first",
+    {"view.save_first", &scenario_views,
      "a view's place is saved before what was read is applied"},
-    {"view.keep_what_was",
+    {"view.keep_what_was", &scenario_views,
      "what a row contributed before is not taken back from sums"},
-    {"txn.skip_newer_commits",
+    {"txn.skip_newer_commits", &scenario_transactions,
      "a transaction does not look for commits since it began"},
-    {"txn.skip_second_look",
+    {"txn.skip_second_look", &scenario_transactions,
      "a serialisable transaction does not look again at what it read"},
-    {"txn.roll_back_committed",
+    {"txn.roll_back_committed", &scenario_transactions,
      "locks of a transaction whose primary is committed are rolled back"},
 };
 
@@ -183,7 +194,8 @@ static int list(void)
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         printf("scenario %-24s %s\n", scenarios[i]->name, scenarios[i]->what);
     for (size_t i = 0; i < sizeof(bugs) / sizeof(bugs[0]); i++)
-        printf("bug      %-24s %s\n", bugs[i].name, bugs[i].what);
+        printf("bug      %-24s %-12s %s\n", bugs[i].name,
+               bugs[i].scenario->name, bugs[i].what);
     return 0;
 }
 
