@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "base/http/http.h"
+#include "mapreduce/warc/html_token.h"
 #include "web/replay/css_rewriter.h"
 #include "web/replay/header_rewriter.h"
 #include "web/replay/html_rewriter.h"
-#include "web/replay/html_token.h"
 #include "web/replay/page_text.h"
 
 static void check_tokens(struct slice html)

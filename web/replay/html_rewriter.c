@@ -5,8 +5,8 @@
 #include <strings.h>
 
 #include "base/core/macros.h"
+#include "mapreduce/warc/html_token.h"
 #include "web/replay/css_rewriter.h"
-#include "web/replay/html_token.h"
 
 /* The links of elements, and what they are for. "*" is any element. */
 static const struct link_attribute {

@@ -3,7 +3,7 @@
 
 #include "base/core/macros.h"
 #include "mapreduce/warc/html_text.h"
-#include "web/replay/html_token.h"
+#include "mapreduce/warc/html_token.h"
 
 /* Tags that do not end a line. */
 static bool is_inline(struct slice name)

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "mapreduce/warc/html_token.h"
 #include "tests/lib/check_main.h"
 #include "web/replay/html_rewriter.h"
-#include "web/replay/html_token.h"
 
 static const char page[] = "http://example.com/dir/page.html";
 

@@ -1,5 +1,5 @@
 /* The tokenizer: tags by their brackets and quotes, raw text by its end tag. */
-#include "web/replay/html_token.h"
+#include "mapreduce/warc/html_token.h"
 
 #include <string.h>
 #include <strings.h>

@@ -6,8 +6,8 @@
  *     INV-1. The tokens' bytes are the input in order, without gaps.
  *     INV-2. No token is empty.
  */
-#ifndef WEB_REPLAY_HTML_TOKEN_H
-#define WEB_REPLAY_HTML_TOKEN_H
+#ifndef MAPREDUCE_WARC_HTML_TOKEN_H
+#define MAPREDUCE_WARC_HTML_TOKEN_H
 
 #include <stdbool.h>
 
@@ -50,4 +50,4 @@ bool html_attribute_next(struct slice *rest, struct html_attribute *out);
 /* Comparison without case with a name in lower case. */
 bool html_name_is(struct slice name, const char *lower);
 
-#endif /* WEB_REPLAY_HTML_TOKEN_H */
+#endif /* MAPREDUCE_WARC_HTML_TOKEN_H */
