@@ -48,6 +48,9 @@ static const struct option common_options[] = {
 
 static const struct option warc_options[] = {
     {"no-links", 0, NULL, "write no anchor cells"},
+    {"text", 0, NULL,
+     "write contents:main, the text without menus and the like,\n"
+     "and language:text, its language"},
     {"verify", 0, NULL, "skip and report records whose digests differ"},
     {"page-max", 0, "SIZE", "cut longer bodies (64MiB)"},
     {NULL, 0, NULL, NULL},
@@ -78,6 +81,7 @@ static const struct option any_options[] = {
     {"create", 0, NULL, "of an export: fail if the table is there already"},
     {"host", 0, "HOST", "of an access log: whose it is (localhost)"},
     {"no-links", 0, NULL, "of web archives: write no anchor cells"},
+    {"text", 0, NULL, "of web archives: write the main text and its language"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -126,6 +130,7 @@ static int parse_options(const struct args *args,
     o->create_table = !args_flag(args, "no-create");
     o->count_new = !args_flag(args, "no-count");
     o->links = !args_flag(args, "no-links");
+    o->text = args_flag(args, "text");
     o->verify_digests = args_flag(args, "verify");
     o->header = !args_flag(args, "no-header");
     if (args_flag(args, "family"))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "jobs/near_duplicates.h"
 
 static const struct job_entry entries[] = {
     {.name = "inverted_index",
@@ -18,6 +19,19 @@ static const struct job_entry entries[] = {
      .example = "quarry job run link_graph --input "
                 "table:webtable?columns=anchor: --output table:links",
      .job = &job_link_graph},
+    {.name = "main_text",
+     .example = "quarry job run main_text --input "
+                "table:webtable?columns=contents:,http:,language: --output "
+                "table:webtable",
+     .job = &job_main_text},
+    {.name = "near_duplicates",
+     .help = "Find clusters of pages with nearly the same text.",
+     .example = "quarry job run near_duplicates --input "
+                "table:webtable?columns=contents:,http: --output "
+                "file:duplicates --param likeness=90",
+     .params = near_duplicates_params,
+     .param_count = NEAR_DUPLICATES_PARAM_COUNT,
+     .driver = near_duplicates_run},
     {.name = "page_rank",
      .help = "Rank pages by the links to them.",
      .example = "quarry job run page_rank --input table:links --output "
@@ -61,7 +75,11 @@ const struct job_entry *jobs_find(const char *name)
 const struct mr_job *jobs_find_job(const char *name)
 {
     const struct job_entry *e = jobs_find(name);
-    return e && e->job ? e->job : page_rank_part(name);
+    const struct mr_job *part;
+    if (e && e->job)
+        return e->job;
+    part = page_rank_part(name);
+    return part ? part : near_duplicates_part(name);
 }
 
 int jobs_run(const struct job_entry *entry,

@@ -40,6 +40,7 @@ MUST_CHECK int jobs_run(const struct job_entry *entry,
 
 extern const struct mr_job job_inverted_index;
 extern const struct mr_job job_link_graph;
+extern const struct mr_job job_main_text;
 extern const struct mr_job job_tera_sort;
 extern const struct mr_job job_top_hosts;
 extern const struct mr_job job_url_frequency;

@@ -1,8 +1,11 @@
-/* The graph of links between pages, from a Webtable or from archives.
+/* The graph of links between pages, hosts or domains, from a Webtable or from
+ * archives.
  *
  * Of a Webtable either the anchors are read, which lie on the rows linked to,
  * or (links=contents) the pages themselves; archives always are. The result is
- * a row a source: link:<target> holds the number of links.
+ * a row a source: link:<target> holds the number of links. Hosts and domains
+ * are named as in row keys, reversed ("com.cnn.www", "uk.co.bbc"), and links
+ * inside of one are left out, as in the host graphs of Common Crawl.
  *     table:    link:<target> = count
  *     text:     source <tab> target <space> count, a line an edge
  *     records:  key source, value targets, each ended by a line break
@@ -14,15 +17,38 @@
 #include "jobs/jobs.h"
 #include "jobs/page.h"
 #include "jobs/pair_key.h"
+#include "mapreduce/warc/public_suffix.h"
+#include "mapreduce/warc/url.h"
+
+enum graph_level {
+    GRAPH_PAGES,
+    GRAPH_HOSTS,
+    GRAPH_DOMAINS
+};
 
 struct graph {
     struct mr_task *task;
     struct page_reader *pages;
     bool from_contents;
-    struct slice source; /* Of the current page. */
+    enum graph_level level;
+    struct public_suffixes *suffixes; /* For domains; else NULL. */
+    struct slice source;              /* Of the current page. */
     struct buf key;
     struct buf value;
 };
+
+static int parse_level(const char *text, enum graph_level *out, struct err *err)
+{
+    static const char *const names[] = {"page", "host", "domain"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *out = (enum graph_level)i;
+            return 0;
+        }
+    }
+    return err_set(err, ERR_INVALID,
+                   "parameter level=%s: must be page, host or domain", text);
+}
 
 static int link_graph_setup(struct mr_task *t, struct err *err)
 {
@@ -36,6 +62,10 @@ static int link_graph_setup(struct mr_task *t, struct err *err)
         return err_set(err, ERR_INVALID,
                        "parameter links=%s: must be anchors or contents",
                        links);
+    if (parse_level(mr_param(t, "level"), &g->level, err))
+        return ERR_INVALID;
+    if (g->level == GRAPH_DOMAINS)
+        g->suffixes = public_suffixes_new();
     return 0;
 }
 
@@ -43,13 +73,29 @@ static void link_graph_teardown(struct mr_task *t)
 {
     struct graph *g = mr_state(t);
     page_reader_free(g->pages);
+    public_suffixes_free(g->suffixes);
     buf_close(&g->key);
     buf_close(&g->value);
     mem_free(g);
 }
 
+/* The node that the page @key is in. */
+static struct slice node_of(const struct graph *g, struct slice key)
+{
+    if (g->level == GRAPH_PAGES)
+        return key;
+    key = url_key_host(key);
+    return g->level == GRAPH_HOSTS ? key
+                                   : public_suffixes_domain(g->suffixes, key);
+}
+
 static void emit_edge(struct graph *g, struct slice from, struct slice to)
 {
+    from = node_of(g, from);
+    to = node_of(g, to);
+    if (g->level != GRAPH_PAGES &&
+        (from.len == 0 || to.len == 0 || slice_eq(from, to)))
+        return;
     if (pair_key(&g->key, from, to))
         mr_emit_count(g->task, buf_slice(&g->key), 1);
 }
@@ -147,6 +193,7 @@ static const struct mr_param params[] = {
     {"links", "anchors",
      "Of a table: anchors, the anchor: cells of the pages linked to, or "
      "contents, the pages that link."},
+    {"level", "page", "Nodes: page, host or domain (by the public suffixes)."},
 };
 static const char *const families[] = {"link", NULL};
 

@@ -93,6 +93,7 @@ read_row(struct page_reader *r, const struct quarry_row *row, struct page *out)
     bool has_body = row_column(row, "contents", "", &out->body);
     out->key = row->key;
     (void)row_column(row, "http", "content-type", &type);
+    (void)row_column(row, "language", "", &out->language);
     if (has_body)
         find_kind(r, out, type);
     return has_uri || has_body;
@@ -108,6 +109,7 @@ static bool read_response(struct page_reader *r,
         return false;
     http_decode(r->decoder, &r->message, BODY_BYTES_MAX, &payload, &out->body);
     (void)http_header(&r->message, "content-type", &type);
+    (void)http_header(&r->message, "content-language", &out->language);
     find_kind(r, out, type);
     return true;
 }
@@ -145,8 +147,10 @@ bool page_read(struct page_reader *r,
                struct page *out)
 {
     PRE(r != NULL);
-    *out = (struct page){
-        .key = SLICE_EMPTY, .uri = SLICE_EMPTY, .body = SLICE_EMPTY};
+    *out = (struct page){.key = SLICE_EMPTY,
+                         .uri = SLICE_EMPTY,
+                         .body = SLICE_EMPTY,
+                         .language = SLICE_EMPTY};
     if (record->row)
         return read_row(r, record->row, out);
     if (record->warc)

@@ -11,9 +11,10 @@
 struct page_reader;
 
 struct page {
-    struct slice key;  /* Row key: "com.cnn.www/path". */
-    struct slice uri;  /* Absolute; "" if not known. */
-    struct slice body; /* Decoded, text as UTF-8; "" if there is none. */
+    struct slice key;      /* Row key: "com.cnn.www/path". */
+    struct slice uri;      /* Absolute; "" if not known. */
+    struct slice body;     /* Decoded, text as UTF-8; "" if there is none. */
+    struct slice language; /* As the server or the import says; or "". */
     bool html;
     bool text; /* HTML or plain text: what has words. */
 };

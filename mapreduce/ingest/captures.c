@@ -7,6 +7,8 @@
 #include "mapreduce/warc/charset.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
+#include "mapreduce/warc/language_guess.h"
+#include "mapreduce/warc/main_text.h"
 
 /* Longer heads are cut: they are kept for people to read. */
 #define HEAD_BYTES_MAX ((size_t)64 << 10)
@@ -154,6 +156,21 @@ static void put_html(struct pages *p, const struct html_page *page)
         pages__set_number(p, "meta", "scripts", page->script_count);
 }
 
+/* The main text of @html, which is UTF-8, and its language; @declared is what
+ * the page says of it. */
+static void
+put_main_text(struct pages *p, struct slice html, struct slice declared)
+{
+    char language[LANGUAGE_CODE_BYTES];
+    struct slice text;
+    if (!p->texts)
+        p->texts = main_text_new();
+    text = main_text_of(p->texts, html);
+    pages__set(p, "contents", "main", text);
+    if (language_guess(text, declared, language))
+        pages__set(p, "language", "text", slice_str(language));
+}
+
 /* --- a capture with contents --------------------------------------------- */
 
 /* Write @body as the page's contents at the place found; @type is its media
@@ -169,12 +186,15 @@ static int put_contents(struct pages *p,
     struct html_page page;
     struct slice charset = http_charset(type);
     struct slice language = SLICE_EMPTY;
+    struct slice decoded = SLICE_EMPTY;
     bool is_html = html_is(http_media_type(type), body);
     int rc;
     buf_clear(&p->links);
-    if (is_html)
-        html_scan(p->scanner, charset_decode(p->charsets, charset, true, body),
+    if (is_html) {
+        decoded = charset_decode(p->charsets, charset, true, body);
+        html_scan(p->scanner, decoded,
                   p->run->opts.links ? pages__add_link : NULL, p, &page);
+    }
     rc = run_batch_row(&p->batch, buf_slice(&p->row), body.len, &p->mutation,
                        err);
     if (rc)
@@ -193,6 +213,8 @@ static int put_contents(struct pages *p,
         charset = charset.len ? charset : page.charset;
         if (charset.len == 0 && charset_was_detected(p->charsets))
             charset = slice_str(charset_name(p->charsets));
+        if (p->run->opts.text)
+            put_main_text(p, decoded, language);
     }
     put_language(p, p->exported.language.len ? p->exported.language : language);
     pages__set(p, "meta", "charset", charset);

@@ -143,6 +143,8 @@ struct ingest_options {
 
     /* WARC */
     bool links;              /* Write anchor cells. Default true. */
+    bool text;               /* Write contents:main, the main text of pages, and
+                                language:text, its language. Default false. */
     bool verify_digests;     /* Compare WARC-Block-Digest and -Payload-Digest; a
                                 record that differs is lost: skipped, reported
                                 and counted so. */

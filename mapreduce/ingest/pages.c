@@ -11,6 +11,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/warc/charset.h"
 #include "mapreduce/warc/digest.h"
+#include "mapreduce/warc/main_text.h"
 
 /* --- life ---------------------------------------------------------------- */
 
@@ -33,6 +34,7 @@ void pages_free(struct pages *p)
         return;
     http_decoder_free(p->decoder);
     html_scanner_free(p->scanner);
+    main_text_free(p->texts);
     charset_decoder_free(p->charsets);
     run_batch_close(&p->batch);
     time_set_close(&p->times);

@@ -11,6 +11,8 @@
 #include "mapreduce/warc/links.h"
 #include "mapreduce/warc/url.h"
 
+struct main_text;
+
 struct pages {
     struct run *run;
     struct revisits *revisits;
@@ -22,6 +24,7 @@ struct pages {
     struct http_decoder *decoder;
     struct http_message message;
     struct html_scanner *scanner;
+    struct main_text *texts; /* NULL until a page needs it. */
 
     /* The current capture. */
     struct exported exported;

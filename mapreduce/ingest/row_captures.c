@@ -40,7 +40,8 @@ void row_captures_close(struct row_captures *r)
 
 bool capture_is_text(const struct quarry_cell *cell)
 {
-    return cell->qualifier.len && slice_eq_str(cell->family, "contents");
+    return cell->qualifier.len && slice_eq_str(cell->family, "contents") &&
+           !slice_eq_str(cell->qualifier, "main");
 }
 
 static int by_time(const void *a, const void *b)

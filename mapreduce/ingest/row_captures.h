@@ -48,7 +48,8 @@ void row_captures_close(struct row_captures *r); /* Also of a zeroed one. */
 /* Group the cells of @row, dropping those of the last one. */
 void row_captures_read(struct row_captures *r, const struct quarry_row *row);
 
-/* Is @cell a conversion of the page, in contents:TYPE? */
+/* Is @cell a conversion of the page, in contents:TYPE? contents:main, which is
+ * made of the page again whenever it is wanted, is none. */
 bool capture_is_text(const struct quarry_cell *cell);
 
 #endif /* MAPREDUCE_INGEST_ROW_CAPTURES_H */

@@ -420,6 +420,186 @@ START_TEST(test_tables)
 
 END_TEST
 
+/* --- Hosts, domains, near duplicates ------------------------------------- */
+
+static void put_cell(struct quarry_table *t,
+                     const char *row,
+                     const char *family,
+                     const char *qualifier,
+                     const char *value)
+{
+    struct quarry_mutation *m = quarry_mutation_new(slice_str(row));
+    quarry_mutation_set(m, family, slice_str(qualifier), 1000,
+                        slice_str(value));
+    ck_assert_int_eq(quarry_apply(t, m, NULL, NULL), 0);
+    quarry_mutation_free(m);
+}
+
+/* Links between hosts and domains are those between their pages, added up;
+ * those inside of one are none, and domains are told by public suffixes. */
+START_TEST(test_graph_levels)
+{
+    static const char *const links[][2] = {
+        {"uk.co.bbc.www/a", "com.cnn.www/x"},
+        {"uk.co.bbc.www/b", "com.cnn.edition/y"},
+        {"uk.co.bbc.news:8080/", "uk.co.bbc.www/a"},
+        {"uk.co.bbc.www/a", "uk.co.bbc.www/b"},
+        {"192.168.1.10/", "com.cnn.www/x"}};
+    static const struct quarry_family_spec anchors[] = {{"anchor", ""}};
+    struct mr_setting level = {"level", "host"};
+    struct quarry *q;
+    struct quarry_table *t;
+    setup();
+    ck_assert_int_eq(quarry_open(target, NULL, &q, NULL), 0);
+    ck_assert_int_eq(quarry_table_create(q, "web", anchors, 1, NULL, 0, NULL),
+                     0);
+    ck_assert_int_eq(quarry_table_open(q, "web", &t, NULL), 0);
+    for (size_t i = 0; i < ARRAY_LEN(links); i++)
+        put_cell(t, links[i][1], "anchor", links[i][0], "text");
+    quarry_table_close(t);
+    quarry_close(q);
+    run_with("link_graph", "table:web", "file:$D/hosts", &level, 1, 0);
+    char *text = shell("cat $D/hosts/part-*");
+    ck_assert_str_eq(text, "192.168.1.10\tcom.cnn.www 1\n"
+                           "uk.co.bbc.news\tuk.co.bbc.www 1\n"
+                           "uk.co.bbc.www\tcom.cnn.edition 1\n"
+                           "uk.co.bbc.www\tcom.cnn.www 1\n");
+    mem_free(text);
+    level.value = "domain";
+    run_with("link_graph", "table:web", "file:$D/domains", &level, 1, 0);
+    text = shell("cat $D/domains/part-*");
+    ck_assert_str_eq(text, "192.168.1.10\tcom.cnn 1\n"
+                           "uk.co.bbc\tcom.cnn 2\n");
+    mem_free(text);
+}
+
+END_TEST
+
+/* A page of @words words drawn by @seed, of which one in @every is another. */
+static void put_article(struct quarry_table *t,
+                        const char *row,
+                        uint64_t seed,
+                        uint64_t noise,
+                        size_t every)
+{
+    struct rand_gen r;
+    struct rand_gen other;
+    struct buf b = BUF_INIT;
+    rand_init(&r, seed);
+    rand_init(&other, noise);
+    buf_append_str(&b, "<html><body><ul><li><a href=/>Home</a></ul>");
+    for (int i = 0; i < 400; i++) {
+        unsigned word = (unsigned)rand_below(&r, 20000);
+        if (every && rand_below(&other, every) == 0)
+            word += 50000;
+        buf_printf(&b, "%sw%u ", i % 40 ? "" : "<p>", word);
+    }
+    put_cell(t, row, "contents", "", buf_cstr(&b));
+    put_cell(t, row, "http", "content-type", "text/html");
+    buf_close(&b);
+}
+
+/* Pages that differ in few words are one cluster, named by its first; pages of
+ * other words are in none, however the job is split, in lines and in a table.
+ */
+START_TEST(test_near_duplicates)
+{
+    static const struct quarry_family_spec families[] = {{"contents", ""},
+                                                         {"http", ""}};
+    struct quarry *q;
+    struct quarry_table *t;
+    struct buf value = BUF_INIT;
+    bool found;
+    char row[32];
+    setup();
+    ck_assert_int_eq(quarry_open(target, NULL, &q, NULL), 0);
+    ck_assert_int_eq(quarry_table_create(q, "web", families, 2, NULL, 0, NULL),
+                     0);
+    ck_assert_int_eq(quarry_table_open(q, "web", &t, NULL), 0);
+    for (unsigned i = 0; i < 30; i++) {
+        snprintf(row, sizeof(row), "com.a%u/", i);
+        put_article(t, row, i % 10 ? 100 + i : 7, i, i % 10 ? 0 : 200);
+    }
+    put_article(t, "org.b/1", 8, 0, 0);
+    put_article(t, "org.b/2", 8, 0, 0);
+    put_cell(t, "org.short/", "contents", "", "w1 w2");
+    quarry_table_close(t);
+    quarry_close(q);
+    for (unsigned v = 0; v < 8; v += 3) {
+        run("near_duplicates", "table:web", "file:$D/near", v);
+        char *text = shell("cat $D/near/part-*");
+        ck_assert_str_eq(text, "com.a0/\tcom.a10/\ncom.a0/\tcom.a20/\n"
+                               "org.b/1\torg.b/2\n");
+        mem_free(text);
+    }
+    run("near_duplicates", "table:web", "table:near", 4);
+    ck_assert_int_eq(quarry_open(target, NULL, &q, NULL), 0);
+    ck_assert_int_eq(quarry_table_open(q, "near", &t, NULL), 0);
+    ck_assert_int_eq(quarry_get(t, SLICE_LIT("com.a0/"), "duplicate",
+                                SLICE_LIT("copies"), &value, &found, NULL),
+                     0);
+    ck_assert(found && slice_eq_str(buf_slice(&value), "2"));
+    buf_clear(&value);
+    ck_assert_int_eq(quarry_get(t, SLICE_LIT("org.b/2"), "duplicate",
+                                SLICE_LIT("of"), &value, &found, NULL),
+                     0);
+    ck_assert(found && slice_eq_str(buf_slice(&value), "org.b/1"));
+    quarry_table_close(t);
+    quarry_close(q);
+    buf_close(&value);
+}
+
+END_TEST
+
+/* main_text writes the text and its language into the table that it reads, at
+ * the time of the capture; and as lines. */
+START_TEST(test_main_text)
+{
+    static const struct quarry_family_spec families[] = {
+        {"contents", ""}, {"http", ""}, {"language", ""}};
+    struct quarry *q;
+    struct quarry_table *t;
+    struct buf value = BUF_INIT;
+    bool found;
+    setup();
+    ck_assert_int_eq(quarry_open(target, NULL, &q, NULL), 0);
+    ck_assert_int_eq(quarry_table_create(q, "web", families, 3, NULL, 0, NULL),
+                     0);
+    ck_assert_int_eq(quarry_table_open(q, "web", &t, NULL), 0);
+    put_cell(t, "com.a/", "contents", "",
+             "<nav>Menu</nav><p>The quick brown fox jumps over the lazy dog "
+             "while seven wizards quietly prepare a jug of brew.");
+    put_cell(t, "com.a/", "http", "content-type", "text/html");
+    put_cell(t, "com.b/", "contents", "", "%PDF-");
+    put_cell(t, "com.b/", "http", "content-type", "application/pdf");
+    quarry_table_close(t);
+    quarry_close(q);
+    run("main_text", "table:web", "table:web", 0);
+    run("main_text", "table:web?columns=contents:,http:", "file:$D/lines", 0);
+    char *text = shell("cat $D/lines/part-*");
+    ck_assert_str_eq(text,
+                     "com.a/\ten\tThe quick brown fox jumps over the lazy dog "
+                     "while seven wizards quietly prepare a jug of brew.\n");
+    mem_free(text);
+    ck_assert_int_eq(quarry_open(target, NULL, &q, NULL), 0);
+    ck_assert_int_eq(quarry_table_open(q, "web", &t, NULL), 0);
+    ck_assert_int_eq(quarry_get(t, SLICE_LIT("com.a/"), "language",
+                                SLICE_LIT("text"), &value, &found, NULL),
+                     0);
+    ck_assert(found && slice_eq_str(buf_slice(&value), "en"));
+    buf_clear(&value);
+    ck_assert_int_eq(quarry_get(t, SLICE_LIT("com.a/"), "contents",
+                                SLICE_LIT("main"), &value, &found, NULL),
+                     0);
+    ck_assert(found &&
+              slice_starts_with(buf_slice(&value), SLICE_LIT("The quick")));
+    quarry_table_close(t);
+    quarry_close(q);
+    buf_close(&value);
+}
+
+END_TEST
+
 /* --- Words --------------------------------------------------------------- */
 
 static void join_word(void *ctx, struct slice word)
@@ -455,6 +635,9 @@ END_TEST
 
 TEST_MAIN("jobs",
           test_word_count,
+          test_graph_levels,
+          test_near_duplicates,
+          test_main_text,
           test_tera_sort,
           test_inverted_index,
           test_url_frequency,
