@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,17 +68,20 @@ static int read_address(struct cluster_node *n, struct err *err)
 {
     struct buf text = BUF_INIT;
     struct conf *conf = NULL;
-    const char *listen = NULL;
+    const char *address = NULL;
     int rc = cli_read_file(n->conf, &text, err);
     if (rc == 0)
         rc = conf_parse(buf_slice(&text), n->conf, &conf, err);
     if (rc == 0)
-        listen = conf_get(conf, "server", "listen");
-    if (rc == 0 && !listen)
+        address = conf_get(conf, "server", "address");
+    n->is_elsewhere = address != NULL;
+    if (rc == 0 && !address)
+        address = conf_get(conf, "server", "listen");
+    if (rc == 0 && !address)
         rc = err_set(err, ERR_INVALID, "%s: no key listen", n->conf);
     if (rc == 0) {
         const char *console = conf_get(conf, "server", "console");
-        n->address = mem_strdup(listen);
+        n->address = mem_strdup(address);
         n->console = mem_strdup(console ? console : "");
     }
     conf_free(conf);
@@ -106,6 +110,18 @@ int cluster_open(const char *dir, struct cluster *out, struct err *err)
     return rc;
 }
 
+int cluster_refuse_elsewhere(const struct cluster *c, struct err *err)
+{
+    for (size_t i = 0; i < c->node_count; i++)
+        if (c->nodes[i].is_elsewhere) {
+            err_set(err, ERR_UNSUPPORTED, "node %s of %s runs on another host",
+                    c->nodes[i].name, c->dir);
+            err_hint(err, "who started it ends it: quarry slurm");
+            return ERR_UNSUPPORTED;
+        }
+    return 0;
+}
+
 int cluster_find(struct cluster *c,
                  const char *name,
                  struct cluster_node **out,
@@ -123,7 +139,7 @@ int cluster_find(struct cluster *c,
 
 /* --- making -------------------------------------------------------------- */
 
-static int make_dir(const char *path, struct err *err)
+int cluster_make_dir(const char *path, struct err *err)
 {
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return err_set_errno(err, errno, "make directory %s", path);
@@ -145,7 +161,7 @@ static int write_text(const char *path,
     return 0;
 }
 
-static int write_key(struct world *w, const struct cluster *c, struct err *err)
+int cluster_write_key(struct world *w, const struct cluster *c, struct err *err)
 {
     unsigned char bytes[KEY_BYTES];
     struct buf text = BUF_INIT;
@@ -174,8 +190,8 @@ static unsigned first_clients_port(void)
     return first > PORT_MIN && first <= UINT16_MAX ? first : PORTS_END;
 }
 
-/* A socket that has a port nobody has; *@port is it. -1 and errno if there is
- * none. */
+/* A socket that has a port which is free on all addresses; *@port is it. -1 and
+ * errno if there is none. */
 static int hold_port(struct world *w, unsigned *port)
 {
     unsigned range = first_clients_port() - PORT_MIN;
@@ -183,7 +199,7 @@ static int hold_port(struct world *w, unsigned *port)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    a.sin_addr.s_addr = htonl(INADDR_ANY);
     for (int i = 0; i < PORT_TRIES; i++) {
         *port = PORT_MIN + (unsigned)(world_random(w) % range);
         a.sin_port = htons((uint16_t)*port);
@@ -196,13 +212,15 @@ static int hold_port(struct world *w, unsigned *port)
     return -1;
 }
 
-/* Ports that are free now: all are held until the last is known. */
-static int
-choose_ports(struct world *w, unsigned *ports, size_t count, struct err *err)
+int cluster_choose_ports(struct world *w,
+                         unsigned *ports,
+                         size_t count,
+                         struct err *err)
 {
     int fds[2 * CLUSTER_NODES_MAX];
     size_t held = 0;
     int rc = 0;
+    PRE(count <= ARRAY_LEN(fds));
     while (held < count && rc == 0) {
         fds[held] = hold_port(w, &ports[held]);
         if (fds[held] < 0)
@@ -215,12 +233,16 @@ choose_ports(struct world *w, unsigned *ports, size_t count, struct err *err)
     return rc;
 }
 
-static void put_cell(const unsigned *ports, size_t count, struct buf *out)
+size_t cluster_cell_count(size_t nodes)
 {
     /* An even member adds nothing to what the cell survives. */
-    size_t cell = MIN_OF(count, (size_t)CLUSTER_CELL_MAX);
-    if (cell % 2 == 0)
-        cell--;
+    size_t cell = MIN_OF(nodes, (size_t)CLUSTER_CELL_MAX);
+    return cell % 2 == 0 ? cell - 1 : cell;
+}
+
+static void put_cell(const unsigned *ports, size_t count, struct buf *out)
+{
+    size_t cell = cluster_cell_count(count);
     for (size_t i = 0; i < cell; i++)
         buf_printf(out, "%s127.0.0.1:%u", i ? "," : "", ports[i]);
 }
@@ -253,11 +275,10 @@ static int write_conf(const struct cluster *c,
                "log = \"%s/%s/log\"\n"
                "pid-file = \"%s/%s/pid\"\n",
                n->name, real, n->name, n->address, n->console, buf_cstr(&cell),
-               in_cell ? "lock,namenode,chunk,tablet,master,jobs,worker,follow"
-                       : "chunk,tablet,worker",
-               index + 1, real, real, n->name, real, n->name);
+               in_cell ? CLUSTER_CELL_ROLES : CLUSTER_OTHER_ROLES, index + 1,
+               real, real, n->name, real, n->name);
     free(real);
-    rc = make_dir(n->dir, err);
+    rc = cluster_make_dir(n->dir, err);
     if (rc == 0)
         rc = write_text(n->conf, 0600, &text, err);
     buf_close(&cell);
@@ -269,11 +290,11 @@ static int
 make_cluster(struct world *w, struct cluster *c, size_t count, struct err *err)
 {
     unsigned ports[2 * CLUSTER_NODES_MAX]; /* The consoles' behind. */
-    int rc = make_dir(c->dir, err);
+    int rc = cluster_make_dir(c->dir, err);
     if (rc == 0)
-        rc = write_key(w, c, err);
+        rc = cluster_write_key(w, c, err);
     if (rc == 0)
-        rc = choose_ports(w, ports, 2 * count, err);
+        rc = cluster_choose_ports(w, ports, 2 * count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct cluster_node *n = add_node(c);
         char address[32];
@@ -377,10 +398,14 @@ int cluster_node_start(const struct cluster_node *n,
     char *argv[] = {program, command, option, n->conf, NULL};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
+    sigset_t none;
     int rc;
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setflags(&attr,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
     rc = prepare_files(n, &files);
     if (rc == 0)
         rc = posix_spawn(pid, "/proc/self/exe", &files, &attr, argv, environ);

@@ -19,13 +19,18 @@ struct world;
 #define CLUSTER_NODES_MAX 32
 /* Nodes with lock servers and namenodes: at most this many, the first ones. */
 #define CLUSTER_CELL_MAX 5
+/* The roles of these, and of the others. */
+#define CLUSTER_CELL_ROLES                                                     \
+    "lock,namenode,chunk,tablet,master,jobs,worker,follow"
+#define CLUSTER_OTHER_ROLES "chunk,tablet,worker"
 
 struct cluster_node {
-    char name[32]; /* "n1" */
-    char *dir;     /* Owned, as those below. */
-    char *conf;    /* Path of its configuration. */
-    char *address; /* "127.0.0.1:port" */
-    char *console; /* The same for browsers; "": none. */
+    char name[32];     /* "n1" */
+    char *dir;         /* Owned, as those below. */
+    char *conf;        /* Path of its configuration. */
+    char *address;     /* "127.0.0.1:port" */
+    char *console;     /* The same for browsers; "": none. */
+    bool is_elsewhere; /* It stores and runs on another host (slurm_node.h). */
 };
 
 struct cluster {
@@ -50,12 +55,35 @@ MUST_CHECK int cluster_find(struct cluster *c,
                             const char *name,
                             struct cluster_node **out,
                             struct err *err);
+/* Refuse (ERR_UNSUPPORTED) a cluster with nodes elsewhere, whose processes
+ * cannot be started or ended here. */
+MUST_CHECK int cluster_refuse_elsewhere(const struct cluster *c,
+                                        struct err *err);
 /* Path of the cluster's key; the caller frees it. */
 char *cluster_key_path(const struct cluster *c);
 
+/* --- for other ways to make a cluster ------------------------------------ */
+
+/* Of @nodes nodes, how many have lock servers and namenodes: an odd number.
+ * PRE:
+ * @nodes > 0. */
+size_t cluster_cell_count(size_t nodes);
+/* @count ports that are free on all addresses of this host, and below those
+ * that it gives to clients' ends of connections. PRE: @count is at most 2 *
+ * CLUSTER_NODES_MAX. ERR_IO: there are fewer. */
+MUST_CHECK int cluster_choose_ports(struct world *w,
+                                    unsigned *ports,
+                                    size_t count,
+                                    struct err *err);
+/* Make directory @path with mode 0700; that it exists is no error. */
+MUST_CHECK int cluster_make_dir(const char *path, struct err *err);
+/* Write a key at cluster_key_path(@c), for its owner alone. */
+MUST_CHECK int
+cluster_write_key(struct world *w, const struct cluster *c, struct err *err);
+
 /* --- processes ----------------------------------------------------------- */
 
-/* The process that serves the node; 0: none. */
+/* The process that serves the node; 0: none, on this host. */
 pid_t cluster_node_pid(const struct cluster_node *n);
 /* Was @pid killed, and holds what is its own until the last of its threads is
  * back from the disk? */

@@ -40,6 +40,15 @@ static int take_text(struct slice body, struct buf *out, struct err *err)
     return 0;
 }
 
+/* The process by the answer, where it is not known otherwise. */
+static void take_pid(struct question *q)
+{
+    uint64_t pid;
+    if (q->pid == QUESTION_PID_UNKNOWN &&
+        !text_parse_u64(answer_about(q, "pid"), &pid, NULL))
+        q->pid = (pid_t)pid;
+}
+
 static void cluster_status_ask(void *arg)
 {
     const struct asking *a = arg;
@@ -54,6 +63,8 @@ static void cluster_status_ask(void *arg)
                      NULL, &q->err);
     if (q->rc == 0)
         q->rc = take_text(buf_slice(&body), &q->answer, &q->err);
+    if (q->rc == 0)
+        take_pid(q);
     /* The answer says what time it was on the way. */
     q->asked_us = asked_us;
     q->waited_us = world_now_us(w) - asked_us;
@@ -165,7 +176,9 @@ static struct inquiry *inquiry_of(struct cli *cli, const struct cluster *c)
     arena_init(&i->arena);
     for (size_t n = 0; n < i->count; n++)
         i->questions[n] = (struct question){
-            .node = &c->nodes[n], .pid = cluster_node_pid(&c->nodes[n])};
+            .node = &c->nodes[n],
+            .pid = c->nodes[n].is_elsewhere ? QUESTION_PID_UNKNOWN
+                                            : cluster_node_pid(&c->nodes[n])};
     return i;
 }
 
@@ -213,7 +226,6 @@ static void take_node(struct inquiry *i,
                       const struct monitor_node *from)
 {
     struct question *q = &i->questions[i->count++];
-    uint64_t pid;
     node->address = mem_strdup(from->address);
     *q = (struct question){.node = node, .pid = QUESTION_PID_UNKNOWN};
     if (from->state != NODE_UP) {
@@ -224,8 +236,7 @@ static void take_node(struct inquiry *i,
     buf_append_slice(&q->answer, buf_slice(&from->answer->status));
     q->asked_us = from->answer->asked_us;
     q->waited_us = from->answer->waited_us;
-    if (!text_parse_u64(answer_about(q, "pid"), &pid, NULL))
-        q->pid = (pid_t)pid;
+    take_pid(q);
 }
 
 /* Print the nodes @n. Errors: that of the first, if none of them is up. */

@@ -202,6 +202,8 @@ static int run_start(struct cli *cli, const struct args *args, struct err *err)
         rc = usage_error(args, err, "%s has %zu nodes already", c.dir,
                          c.node_count);
     if (rc == 0)
+        rc = cluster_refuse_elsewhere(&c, err);
+    if (rc == 0)
         rc = start_nodes(cli, &c, c.nodes, c.node_count, err);
     if (rc == 0)
         rc = await_leaders(cli, &c, err);
@@ -277,7 +279,9 @@ static int run_stop(struct cli *cli, const struct args *args, struct err *err)
     int rc = check_target(cli, args, err);
     if (rc == 0)
         rc = cluster_open(dir_of(cli, args), &c, err);
-    for (size_t i = 0; i < c.node_count; i++)
+    if (rc == 0)
+        rc = cluster_refuse_elsewhere(&c, err);
+    for (size_t i = 0; i < c.node_count && rc == 0; i++)
         running += cluster_node_pid(&c.nodes[i]) != 0;
     if (rc == 0)
         leave_all(cli, &c);
@@ -299,6 +303,8 @@ static int open_with(const struct cli *cli,
     *c = (struct cluster){.node_count = 0};
     if (rc == 0)
         rc = cluster_open(dir_of(cli, args), c, err);
+    if (rc == 0)
+        rc = cluster_refuse_elsewhere(c, err);
     return rc ? rc : cluster_find(c, args->words[0], n, err);
 }
 
