@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/core/buf.h"
+#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "bigtable/changes/change_batch.h"
 #include "bigtable/row/cells.h"
@@ -166,6 +167,8 @@ static bool is_deleted(const struct conflict *c,
 {
     size_t count;
     const struct past_entry *d = entries_of(&c->deletions, &count);
+    if (fault_hit("replication.forget_deletions")) /* A deliberate bug. */
+        count = 0;
     for (size_t i = 0; i < count; i++) {
         bool later = age ? age_cmp(&d[i], age) > 0
                          : change_origin_cmp(&d[i].stamp, &c->stamp) > 0;
@@ -348,6 +351,8 @@ int change_conflict_reduce(const struct quarry_mutation *m,
     struct conflict c = {.stamp = *origin, .row = origin->us == 0 ? row : NULL};
     int rc = take_history(&c, history, here, err);
     *outcome = CHANGE_AS_IS;
+    if (fault_hit("replication.last_wins")) /* A deliberate bug. */
+        c.sets.len = c.operands.len = c.deletions.len = 0;
     if (rc == 0 &&
         (c.sets.len + c.operands.len + c.deletions.len > 0 || c.row)) {
         mutation_init(out, buf_slice(&m->row));

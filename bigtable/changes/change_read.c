@@ -3,6 +3,7 @@
  */
 #include "bigtable/changes/change_read.h"
 
+#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "bigtable/changes/change_emit.h"
@@ -58,7 +59,8 @@ find_limit(const struct tablet_snapshot *s, uint64_t *limit, struct err *err)
 {
     const struct tablet_env *env = s->tablet->env;
     *limit = MIN_OF(s->sequence, last_number(s->tablet));
-    if (!env->log || write_log_synced_sequence(env->log) >= *limit)
+    if (!env->log || write_log_synced_sequence(env->log) >= *limit ||
+        fault_hit("changes.tell_unsynced")) /* A deliberate bug. */
         return 0;
     return write_log_sync(env->log, err);
 }
@@ -80,7 +82,8 @@ int64_t change_settled_us(const struct tablet *t)
         c->reached_us = MAX_OF(c->reached_us, c->pending_us);
         c->pending_us = 0;
     }
-    if (settled && atomic_load(&t->env->visible) >= sequence)
+    if ((settled && atomic_load(&t->env->visible) >= sequence) ||
+        fault_hit("changes.early_watermark")) /* A deliberate bug. */
         c->reached_us = MAX_OF(c->reached_us, us);
     else if (settled && c->pending_us == 0) {
         c->pending_us = us;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/fault.h"
 #include "base/core/macros.h"
 #include "base/core/panic.h"
 #include "bigtable/lsm/version.h" /* sstable_file_unref */
@@ -259,7 +260,8 @@ static void plan(const struct tablet_changes *c,
         }
         if (i < gone && list[i].is_kept)
             out->removed[out->removed_count++] = f->file.table.number;
-        else if (i >= gone && !list[i].is_kept)
+        else if (i >= gone && !list[i].is_kept &&
+                 !fault_hit("changes.keep_nothing")) /* A deliberate bug. */
             out->added[out->added_count++] = *f;
     }
 }

@@ -40,3 +40,9 @@ found txn.skip_newer_commits
 found txn.roll_back_committed
 found view.save_first
 found view.keep_what_was
+found changes.keep_nothing
+found changes.tell_unsynced
+found changes.forget_row
+found changes.early_watermark
+found replication.last_wins
+found replication.forget_deletions

@@ -162,7 +162,9 @@ static void add_server(struct sim_cell *cell,
 {
     static const char letters[] = {'l', 'n', 'c'};
     *s = (struct sim_server){.cell = cell, .kind = kind, .index = index};
-    snprintf(s->name, sizeof(s->name), "%c%u", letters[kind], index % 100);
+    snprintf(s->name, sizeof(s->name), "%s%c%u",
+             cell->options.prefix ? cell->options.prefix : "", letters[kind],
+             index % 100);
     snprintf(s->address, sizeof(s->address), "%s:%s", s->name, PORT);
     snprintf(s->rack, sizeof(s->rack), "rack%u", index % 3);
     s->world = sim_machine_new(cell->sim, s->name, &cell->options.machine);

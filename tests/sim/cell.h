@@ -65,7 +65,7 @@ struct sim_server {
     enum sim_server_kind kind;
     struct world *world;
     unsigned index; /* Among its kind, from 0. */
-    char name[16];  /* "l0", "n0", "c0". */
+    char name[16];  /* "l0", "n0", "c0", behind the cell's prefix. */
     char address[32];
     char rack[16];
     /* While it runs: */
@@ -76,6 +76,7 @@ struct sim_server {
 
 /* Zeros give the defaults. */
 struct sim_cell_options {
+    const char *prefix;    /* Of its machines' names; NULL: none. */
     unsigned lock_servers; /* Default 0, as the others. */
     unsigned namenodes;
     unsigned chunk_servers;

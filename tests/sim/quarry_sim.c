@@ -33,7 +33,7 @@ static const struct scenario *const scenarios[] = {
     &scenario_cell,    &scenario_lock,    &scenario_files,
     &scenario_replica, &scenario_members, &scenario_tables,
     &scenario_clocks,  &scenario_jobs,    &scenario_transactions,
-    &scenario_views};
+    &scenario_views,   &scenario_changes, &scenario_replication};
 
 /* Deliberate bugs, for --list: each with the scenario that shows it soonest. */
 static const struct {
@@ -90,6 +90,18 @@ static const struct {
      "a serialisable transaction does not look again at what it read"},
     {"txn.roll_back_committed", &scenario_transactions,
      "locks of a transaction whose primary is committed are rolled back"},
+    {"changes.keep_nothing", &scenario_changes,
+     "tables that a compaction replaces are not kept for readers of changes"},
+    {"changes.tell_unsynced", &scenario_changes,
+     "changes are told before they are synced"},
+    {"changes.forget_row", &scenario_changes,
+     "a reader that continues within a row is told its beginning again"},
+    {"changes.early_watermark", &scenario_changes,
+     "a watermark does not wait for commits that have their times"},
+    {"replication.last_wins", &scenario_replication,
+     "a commit that arrives is taken as the last, whenever it was made"},
+    {"replication.forget_deletions", &scenario_replication,
+     "what was deleted comes back when its commit arrives late"},
 };
 
 struct choice {

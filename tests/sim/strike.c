@@ -78,6 +78,9 @@ static void prepare(struct nemesis_run *n,
     if (rand_one_in(r, 3))
         n->options.offset_us_max = FAR_US;
     draw_weights(&n->options, r);
+    if (g->clock_us_max)
+        n->options.offset_us_max =
+            MIN_OF(n->options.offset_us_max, g->clock_us_max);
     if (g->clocks_only) {
         memset(n->options.weights, 0, sizeof(n->options.weights));
         take_clocks(&n->options);

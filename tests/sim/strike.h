@@ -27,6 +27,7 @@ struct strike_group {
     const char *rot_prefix; /* as these are. */
     bool
         clocks_only; /* Far jumps of clocks, and ends of programs; no others. */
+    int64_t clock_us_max; /* No clock jumps further; 0: as the seed says. */
     bool (*allow)(void *ctx, enum nemesis_fault f, struct world *m);
     void *ctx;
 };

@@ -168,11 +168,6 @@ run_master(struct tables_server *s, struct rpc_server *rpc, struct err *err)
     return rc;
 }
 
-static bool is_master(const struct tables_server *s)
-{
-    return s->name[0] == 'm';
-}
-
 static void run_server(void *arg)
 {
     struct tables_server *s = arg;
@@ -180,7 +175,7 @@ static void run_server(void *arg)
     struct err err = ERR_INIT;
     int rc;
     rpc_server_let_act(rpc, cluster_roles_may_act, s->tables->roles);
-    rc = is_master(s) ? run_master(s, rpc, &err) : run_tablet(s, rpc, &err);
+    rc = s->is_master ? run_master(s, rpc, &err) : run_tablet(s, rpc, &err);
     if (rc)
         sim_note(s->tables->cell->sim, "%s ends: %s", s->name, err.text);
     if (rc == ERR_CORRUPT || rc == ERR_INVALID)
@@ -195,8 +190,10 @@ static void add_server(struct tables_cell *t,
                        char letter,
                        unsigned index)
 {
-    *s = (struct tables_server){.tables = t};
-    snprintf(s->name, sizeof(s->name), "%c%u", letter, index % 100);
+    *s = (struct tables_server){.tables = t, .is_master = letter == 'm'};
+    snprintf(s->name, sizeof(s->name), "%s%c%u",
+             t->cell->options.prefix ? t->cell->options.prefix : "", letter,
+             index % 100);
     snprintf(s->address, sizeof(s->address), "%s:%s", s->name, PORT);
     s->world =
         sim_machine_new(t->cell->sim, s->name, &t->cell->options.machine);

@@ -32,7 +32,8 @@ struct tables_cell;
 struct tables_server {
     struct tables_cell *tables;
     struct world *world;
-    char name[16]; /* "m0", "t0". */
+    bool is_master;
+    char name[16]; /* "m0", "t0", behind the cell's prefix. */
     char address[32];
     /* While it runs: one of them. */
     struct master *master;
