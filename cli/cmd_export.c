@@ -82,9 +82,34 @@ remark_warc(struct cli *cli, const struct export_report *r, const char *path)
     buf_close(&b);
 }
 
+typedef int (*archive_export_fn)(struct quarry_table *table,
+                                 const struct quarry_read_options *read,
+                                 const struct export_options *opts,
+                                 struct export_report *report,
+                                 struct err *err);
+
+static archive_export_fn archive_export_of(enum export_form form)
+{
+    switch (form) {
+    case EXPORT_WACZ: return export_wacz;
+    case EXPORT_CDXJ: return export_cdxj;
+    case EXPORT_WET: return export_wet;
+    case EXPORT_WAT: return export_wat;
+    case EXPORT_WARC:
+    case EXPORT_JSON:
+    case EXPORT_CSV:
+    case EXPORT_TSV:
+    case EXPORT_RECORDS:
+    case EXPORT_PARQUET:
+    case EXPORT_FORMS: break;
+    }
+    return export_warc;
+}
+
 static int export_archive(struct cli *cli,
                           struct quarry_table *t,
                           const struct quarry_read_options *opts,
+                          enum export_form form,
                           struct output_file *to,
                           struct err *err)
 {
@@ -101,7 +126,7 @@ static int export_archive(struct cli *cli,
     };
     int rc;
     progress_start(&x.progress, cli, "export");
-    rc = export_warc(t, opts, &o, &report, err);
+    rc = archive_export_of(form)(t, opts, &o, &report, err);
     progress_end(&x.progress);
     rc = output_file_close(to, rc, err);
     if (!rc)
@@ -184,7 +209,7 @@ static int export_one_archive(struct cli *cli,
 {
     struct output_file to;
     int rc = output_file_open(&to, target->path, err);
-    return rc ? rc : export_archive(cli, t, opts, &to, err);
+    return rc ? rc : export_archive(cli, t, opts, target->form, &to, err);
 }
 
 #ifdef QUARRY_HAVE_SQL
@@ -247,7 +272,7 @@ static int export_table(struct cli *cli,
         return rc;
     (void)interrupt_watch();
     rc = describe_schema(cli, name, &schema, err);
-    if (!rc && target->form == EXPORT_WARC)
+    if (!rc && export_form_is_archive(target->form))
         rc = export_one_archive(cli, t, opts, target, err);
     else if (!rc && target->form == EXPORT_PARQUET)
         rc = export_parquet(cli, name, opts, target, err);
@@ -280,9 +305,10 @@ const struct command export_commands[] = {
      .summary = "Write rows to files: JSON, CSV, TSV, Parquet, archives",
      .details =
          "The suffix of FILE says the format: .jsonl, .csv, .tsv, .records, "
-         ".parquet,\n.warc, .warc.gz, .warc.zst; --format (json, csv, tsv, "
-         "records, parquet, warc)\noverrides it; without either, JSON. A "
-         "further suffix packs lines: .gz,\n.zst, .lz4, .bz2, .xz.\n\n"
+         ".parquet,\n.warc.gz, .warc.zst, .wacz, .cdxj, .warc.wet.gz, "
+         ".warc.wat.gz; --format (json,\ncsv, tsv, records, parquet, warc, "
+         "wacz, cdxj, wet, wat) overrides it; without\neither, JSON. A "
+         "further suffix packs lines: .gz, .zst, .lz4, .bz2, .xz.\n\n"
          "JSON has one object a row, with all cells and times; CSV and TSV "
          "have one\nline a cell, record files one record, Parquet one row (by "
          "DuckDB: scripts/deps\nsql). `quarry import` reads all of them, and "
@@ -290,7 +316,9 @@ const struct command export_commands[] = {
          "Bytes that are not UTF-8 are in base64 in JSON (a field "
          "…_base64) and CSV\n(base64:…), and \\xNN in TSV.\n\n"
          "A web archive has the captures of a table that `import warc` made; "
-         "importing\nit gives the same rows again.\n\n"
+         "importing\nit gives the same rows again; so has a WACZ, with an "
+         "index and digests. CDXJ is\nan index of the archives that were "
+         "imported, WET the texts of pages, WAT their\nlinks and headers.\n\n"
          "A file appears when it is whole, and keeps the mode of the one that "
          "it\nreplaces; devices, pipes and what links lead to are written in "
          "place.",

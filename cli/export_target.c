@@ -6,7 +6,14 @@
 #include "base/core/panic.h"
 
 static const char *const form_names[EXPORT_FORMS] = {
-    "json", "csv", "tsv", "warc", "records", "parquet"};
+    "json", "csv", "tsv", "warc",    "wacz",
+    "cdxj", "wet", "wat", "records", "parquet"};
+
+bool export_form_is_archive(enum export_form form)
+{
+    return form == EXPORT_WARC || form == EXPORT_WACZ || form == EXPORT_CDXJ ||
+           form == EXPORT_WET || form == EXPORT_WAT;
+}
 
 /* @path without the end that names a compression; *@packing is that. */
 static struct slice unpacked_name(const char *path, enum packing *packing)
@@ -31,6 +38,8 @@ static const char *form_suffix(struct slice name, enum export_form *form)
     } known[] = {{".csv", EXPORT_CSV},         {".tsv", EXPORT_TSV},
                  {".jsonl", EXPORT_JSON},      {".json", EXPORT_JSON},
                  {".ndjson", EXPORT_JSON},     {".warc", EXPORT_WARC},
+                 {".wacz", EXPORT_WACZ},       {".cdxj", EXPORT_CDXJ},
+                 {".wet", EXPORT_WET},         {".wat", EXPORT_WAT},
                  {".records", EXPORT_RECORDS}, {".parquet", EXPORT_PARQUET}};
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
@@ -53,8 +62,8 @@ form_of_name(const struct args *args, struct export_target *t, struct err *err)
         if (slice_ends_with(name, slice_str(foreign[i])))
             return usage_error(args, err,
                                "%s: files of this kind are not written; "
-                               "name a .jsonl, .csv, .tsv, .records, .parquet "
-                               "or .warc.gz, or a --format",
+                               "name a .jsonl, .csv, .tsv, .records, .parquet, "
+                               ".warc.gz, .wacz or .cdxj, or a --format",
                                t->path);
     (void)form_suffix(name, &t->form);
     return ERR_OK;
@@ -76,7 +85,7 @@ static int form_of_option(const struct args *args,
         return ERR_OK;
     return usage_error(args, err,
                        "--format: '%s' is none of json, jsonl, csv, tsv, "
-                       "records, parquet and warc",
+                       "records, parquet, warc, wacz, cdxj, wet and wat",
                        format);
 }
 
@@ -130,7 +139,7 @@ static int check_target(const struct args *args,
                         const struct export_target *t,
                         struct err *err)
 {
-    if (t->form == EXPORT_WARC)
+    if (export_form_is_archive(t->form))
         return check_whole(args, err);
     if (args_flag(args, "keys-only") && !is_lines(t->form))
         return usage_error(args, err, "--keys-only: %s has cells",
@@ -149,7 +158,7 @@ static int check_split(const struct args *args,
     if (!t->path)
         return usage_error(args, err,
                            "--split: into which FILE? There is none");
-    if (t->form == EXPORT_WARC || t->form == EXPORT_PARQUET)
+    if (export_form_is_archive(t->form) || t->form == EXPORT_PARQUET)
         return usage_error(args, err, "--split: %s is one file",
                            form_names[t->form]);
     if (args_flag(args, "limit"))

@@ -15,6 +15,10 @@ enum export_form {
     EXPORT_CSV,
     EXPORT_TSV,
     EXPORT_WARC,
+    EXPORT_WACZ,
+    EXPORT_CDXJ,
+    EXPORT_WET,
+    EXPORT_WAT,
     EXPORT_RECORDS,
     EXPORT_PARQUET,
     EXPORT_FORMS
@@ -29,6 +33,9 @@ struct export_target {
     enum packing packing; /* Of lines. */
     size_t split;         /* Files; 0: one, called `path`. */
 };
+
+/* Is it made of the captures of a Webtable, whole? */
+bool export_form_is_archive(enum export_form form);
 
 /* Errors: ERR_USAGE. */
 MUST_CHECK int export_target_parse(const struct cli *cli,

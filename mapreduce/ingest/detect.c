@@ -205,6 +205,8 @@ static bool sniff_binary(struct slice head, struct ingest_detected *out)
         {{"PAR1", 4}, INGEST_KIND_PARQUET},
         {{"ARROW1\0\0", 8}, INGEST_KIND_ARROW},
         {{"\xff\xff\xff\xff", 4}, INGEST_KIND_ARROW},
+        /* A WACZ; other ZIP files are refused by its import. */
+        {{"PK\x03\x04", 4}, INGEST_KIND_WARC},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {

@@ -18,7 +18,7 @@
 struct world;
 
 enum ingest_kind {
-    INGEST_KIND_WARC,       /* Also ARC. */
+    INGEST_KIND_WARC,       /* Also ARC, and WACZ. */
     INGEST_KIND_CSV,        /* Separated by whatever. */
     INGEST_KIND_JSONL,      /* An object a line. */
     INGEST_KIND_ACCESS_LOG, /* Of Apache and nginx. */

@@ -11,6 +11,7 @@
 #ifndef MAPREDUCE_INGEST_EXPORT_H
 #define MAPREDUCE_INGEST_EXPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/err.h"
@@ -37,6 +38,19 @@ struct export_report {
     uint64_t byte_count;     /* Written. */
 };
 
+/* A capture that has been written, for an index; borrowed for the call. */
+struct export_capture {
+    struct slice uri;
+    int64_t time_us;
+    bool is_revisit;
+    struct slice content_type; /* Of the server. */
+    struct slice status;
+    struct slice title;
+    struct slice digest; /* Of the payload, as the record has it. */
+    uint64_t offset;     /* Of its record in the file, */
+    uint64_t length;     /* and its bytes there. */
+};
+
 struct export_options {
     enum export_compression compression;
     const char *file_name; /* For the file's first record. */
@@ -47,8 +61,51 @@ struct export_options {
                  struct slice bytes,
                  const struct export_report *done,
                  struct err *err);
+    /* Called for each capture when its record is made; NULL: not. An error ends
+     * the export. */
+    int (*on_capture)(void *ctx,
+                      const struct export_capture *c,
+                      struct err *err);
     void *ctx;
 };
+
+/* Write an archive of web archives, a WACZ (https://specs.webrecorder.net/wacz/
+ * 1.1.1/): a ZIP of the captures as export_warc() writes them, with an index
+ * of them, a list of pages, and digests of these. opts->write gets its bytes in
+ * order; on_capture is not called. Errors: as export_warc(); ERR_FULL: the
+ * index is larger than EXPORT_INDEX_BYTES_MAX. */
+MUST_CHECK int export_wacz(struct quarry_table *table,
+                           const struct quarry_read_options *read,
+                           const struct export_options *opts,
+                           struct export_report *report,
+                           struct err *err);
+
+/* Write an index (CDXJ) of the archives that captures were imported from, by
+ * their meta:source. Likewise. */
+MUST_CHECK int export_cdxj(struct quarry_table *table,
+                           const struct quarry_read_options *read,
+                           const struct export_options *opts,
+                           struct export_report *report,
+                           struct err *err);
+
+/* Write the texts of pages as conversion records, as the WET files of Common
+ * Crawl have them. Likewise; on_capture is not called. */
+MUST_CHECK int export_wet(struct quarry_table *table,
+                          const struct quarry_read_options *read,
+                          const struct export_options *opts,
+                          struct export_report *report,
+                          struct err *err);
+
+/* Write headers and links of captures as metadata records of JSON, as the WAT
+ * files of Common Crawl have them. Likewise. */
+MUST_CHECK int export_wat(struct quarry_table *table,
+                          const struct quarry_read_options *read,
+                          const struct export_options *opts,
+                          struct export_report *report,
+                          struct err *err);
+
+/* Lines of an index are sorted in memory: this much of them. */
+#define EXPORT_INDEX_BYTES_MAX ((size_t)1 << 30)
 
 /* Write the rows that @read selects. It must not leave out families or values.
  * @report is filled on error too. Errors: ERR_INVALID, @table lacks a family of

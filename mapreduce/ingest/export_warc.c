@@ -30,10 +30,14 @@ struct export
     struct warc_writer *writer;
     struct row_captures captures;
     struct buf out;
-    struct buf uri;     /* Of a row without http:url. */
-    struct buf head;    /* Of HTTP, masked, */
-    struct buf lines;   /* and as it will stand in the block. */
-    struct buf headers; /* Of the record, beyond what every one has. */
+    struct buf uri;        /* Of a row without http:url. */
+    struct buf head;       /* Of HTTP, masked, */
+    struct buf lines;      /* and as it will stand in the block. */
+    struct buf headers;    /* Of the record, beyond what every one has. */
+    struct digest payload; /* Of the record at hand. */
+    /* Of the capture's record, which is written first. */
+    uint64_t record_at;
+    uint64_t record_bytes;
 };
 
 enum export_compression export_compression_of(const char *file_name)
@@ -61,11 +65,10 @@ uri_of(struct export *x, struct slice row, const struct capture *c)
 
 static void put_payload_digest(struct export *x, struct slice payload)
 {
-    struct digest d;
     char text[DIGEST_TEXT_MAX];
-    digest_of(DIGEST_SHA1, payload, &d);
+    digest_of(DIGEST_SHA1, payload, &x->payload);
     exported_put(&x->headers, "WARC-Payload-Digest",
-                 slice_make(text, digest_format(&d, text)));
+                 slice_make(text, digest_format(&x->payload, text)));
 }
 
 /* A field that the record has itself, unless its line cannot hold @value. */
@@ -97,7 +100,12 @@ put_capture_fields(struct export *x, const struct capture *c, const char *type)
 
 static void put_record(struct export *x, const struct warc_write_record *rec)
 {
+    size_t before = x->out.len;
     warc_writer_put(x->writer, rec, &x->out);
+    if (x->record_bytes == 0) {
+        x->record_at = x->report->byte_count + before;
+        x->record_bytes = x->out.len - before;
+    }
     x->report->record_count++;
 }
 
@@ -347,8 +355,34 @@ put_notes(struct export *x, struct slice uri, const struct capture *c)
     put_record(x, &rec);
 }
 
-static void
-put_capture(struct export *x, const struct quarry_row *row, size_t i)
+static int tell_capture(struct export *x,
+                        struct slice uri,
+                        const struct capture *c,
+                        bool is_revisit,
+                        struct err *err)
+{
+    char text[DIGEST_TEXT_MAX];
+    struct slice digest = c->digest;
+    if (!x->opts->on_capture)
+        return 0;
+    if (x->payload.kind != DIGEST_NONE)
+        digest = slice_make(text, digest_format(&x->payload, text));
+    const struct export_capture told = {.uri = uri,
+                                        .time_us = c->time_us,
+                                        .is_revisit = is_revisit,
+                                        .content_type = c->content_type,
+                                        .status = c->status,
+                                        .title = c->title,
+                                        .digest = digest,
+                                        .offset = x->record_at,
+                                        .length = x->record_bytes};
+    return x->opts->on_capture(x->opts->ctx, &told, err);
+}
+
+static int put_capture(struct export *x,
+                       const struct quarry_row *row,
+                       size_t i,
+                       struct err *err)
 {
     const struct capture *c = &x->captures.at[i];
     struct slice uri = uri_of(x, row->key, c);
@@ -356,7 +390,11 @@ put_capture(struct export *x, const struct quarry_row *row, size_t i)
     const struct capture *original =
         is_revisit && c->has_body ? find_original(&x->captures, i) : NULL;
     uint64_t before = x->report->record_count;
-    if (original || (is_revisit && !c->has_body))
+    bool as_revisit = original || (is_revisit && !c->has_body);
+    int rc = 0;
+    x->record_bytes = 0;
+    x->payload.kind = DIGEST_NONE;
+    if (as_revisit)
         put_revisit(x, uri, c,
                     original && exported_is_plain(original->url) ? original->url
                                                                  : uri,
@@ -364,12 +402,15 @@ put_capture(struct export *x, const struct quarry_row *row, size_t i)
     else if (c->has_body)
         put_page(x, uri, c);
     x->report->capture_count += x->report->record_count > before;
+    if (x->report->record_count > before)
+        rc = tell_capture(x, uri, c, as_revisit, err);
     for (size_t k = 0; k < c->cell_count; k++)
         if (capture_is_text(c->cells[k]))
             put_text(x, uri, c, c->cells[k]);
     if (c->fields.len)
         put_notes(x, uri, c);
     x->report->left_out_count += x->report->record_count == before;
+    return rc;
 }
 
 /* --- the file ------------------------------------------------------------ */
@@ -392,8 +433,9 @@ put_row(struct export *x, const struct quarry_row *row, struct err *err)
     int rc = 0;
     row_captures_read(&x->captures, row);
     for (size_t i = 0; i < x->captures.count && rc == 0; i++) {
-        put_capture(x, row, i);
-        rc = write_out(x, WRITE_BYTES, err);
+        rc = put_capture(x, row, i, err);
+        if (rc == 0)
+            rc = write_out(x, WRITE_BYTES, err);
     }
     x->report->row_count += x->report->record_count > before;
     return rc;

@@ -40,6 +40,7 @@ void pages_free(struct pages *p)
     time_set_close(&p->times);
     time_set_close(&p->targets);
     exported_close(&p->exported);
+    buf_close(&p->member);
     buf_close(&p->lines);
     buf_close(&p->head);
     buf_close(&p->uri);
@@ -61,6 +62,15 @@ void pages_start_file(struct pages *p, size_t path_index)
     p->file_name = slash ? slash + 1 : path;
     time_set_clear(&p->times);
     p->last_row = 0;
+}
+
+void pages_start_member(struct pages *p, size_t path_index, const char *member)
+{
+    const char *slash = strrchr(member, '/');
+    pages_start_file(p, path_index);
+    buf_clear(&p->member);
+    buf_printf(&p->member, "%s/%s", p->file_name, slash ? slash + 1 : member);
+    p->file_name = buf_cstr(&p->member);
 }
 
 int pages_flush(struct pages *p, struct err *err)

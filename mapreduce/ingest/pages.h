@@ -19,6 +19,7 @@ struct pages {
     struct run_batch batch;
     size_t path_index;
     const char *file_name; /* Without directories: names what is stored. */
+    struct buf member;     /* That name, of an archive in another file. */
     struct time_set times; /* Of the captures in this file. */
 
     struct http_decoder *decoder;

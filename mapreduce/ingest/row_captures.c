@@ -18,6 +18,8 @@ static const struct {
     {"http", "headers", offsetof(struct capture, head)},
     {"http", "url", offsetof(struct capture, url)},
     {"http", "content-type", offsetof(struct capture, content_type)},
+    {"http", "status", offsetof(struct capture, status)},
+    {"meta", "title", offsetof(struct capture, title)},
     {"language", "", offsetof(struct capture, language)},
     {"meta", "type", offsetof(struct capture, type)},
     {"meta", "source", offsetof(struct capture, source)},

@@ -19,6 +19,8 @@ struct capture {
     struct slice head; /* http:headers; "" and so on where there is none. */
     struct slice url;
     struct slice content_type;
+    struct slice status;
+    struct slice title;
     struct slice language;
     struct slice type;
     struct slice source;

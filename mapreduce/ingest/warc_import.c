@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/ingest/wacz_input.h"
 #include "mapreduce/ingest/webtable.h"
 #include "mapreduce/warc/archive_reader.h"
 #include "mapreduce/warc/segments.h"
@@ -29,6 +31,8 @@ struct warc_file {
     struct pages *pages;
     uint64_t in_told;
     uint64_t out_told;
+    struct wacz_input *wacz; /* The file is one; else NULL. */
+    const char *member;      /* Of the archive in it. */
 };
 
 static int
@@ -41,6 +45,11 @@ read_input(void *ctx, void *dst, size_t len, size_t *got, struct err *err)
 static void on_damage(void *ctx, uint64_t offset, const char *reason, bool lost)
 {
     struct warc_file *f = ctx;
+    char text[400];
+    if (f->member) {
+        snprintf(text, sizeof(text), "%.200s: %.190s", f->member, reason);
+        reason = text;
+    }
     run_damage(f->run, f->index, offset, lost, reason);
 }
 
@@ -96,6 +105,82 @@ static int read_records(struct warc_file *f, struct err *err)
     return rc;
 }
 
+/* --- archives in a WACZ -------------------------------------------------- */
+
+static void on_wacz_damage(void *ctx, const char *reason, bool lost)
+{
+    struct warc_file *f = ctx;
+    run_damage(f->run, f->index, 0, lost, reason);
+}
+
+static int
+read_wacz_piece(void *ctx, void *dst, size_t len, size_t *got, struct err *err)
+{
+    struct warc_file *f = ctx;
+    return wacz_read(f->wacz, dst, len, got, err);
+}
+
+/* Read one archive; one that is none is reported. */
+static int read_member(struct warc_file *f,
+                       const struct warc_reader_options *opts,
+                       struct err *err)
+{
+    struct err why = ERR_INIT;
+    int rc;
+    warc_reader_reset(f->reader, opts);
+    f->in_told = f->out_told = 0;
+    rc = read_records(f, &why);
+    if (rc == ERR_CORRUPT && !run_stopped(f->run)) {
+        on_damage(f, 0, why.text, true);
+        rc = 0;
+    }
+    if (rc && err)
+        *err = why;
+    if (rc == 0)
+        rc = warc_count(f, err);
+    if (rc == 0)
+        rc = wacz_end_member(f->wacz, err);
+    return rc;
+}
+
+static int read_wacz(struct warc_file *f,
+                     const struct warc_reader_options *opts,
+                     struct err *err)
+{
+    struct warc_reader_options inner = *opts;
+    struct buf member = BUF_INIT;
+    int rc = wacz_open(f->input.file, f->input.size_bytes, on_wacz_damage, f,
+                       &f->wacz, err);
+    inner.read = read_wacz_piece;
+    inner.size_bytes = 0;
+    while (rc == 0) {
+        struct slice name;
+        rc = wacz_next(f->wacz, &name, err);
+        if (rc || name.len == 0)
+            break;
+        buf_clear(&member);
+        buf_append_slice(&member, name);
+        f->member = buf_cstr(&member);
+        pages_start_member(f->pages, f->index, f->member);
+        rc = read_member(f, &inner, err);
+    }
+    f->member = NULL;
+    wacz_close(f->wacz);
+    buf_close(&member);
+    return rc;
+}
+
+/* --- files --------------------------------------------------------------- */
+
+static int is_wacz(struct warc_file *f, bool *is, struct err *err)
+{
+    char head[4];
+    size_t got = 0;
+    int rc = file_read_at(f->input.file, 0, head, sizeof(head), &got, err);
+    *is = rc == 0 && wacz_is_zip(slice_make(head, got));
+    return rc;
+}
+
 static int read_file(struct run *run, size_t index, struct err *err)
 {
     struct warc_file f = {
@@ -110,6 +195,7 @@ static int read_file(struct run *run, size_t index, struct err *err)
         .block_bytes_max = run->opts.page_bytes_max + ((uint64_t)1 << 20),
         .verify = run->opts.verify_digests,
     };
+    bool packed = false;
     int rc = run_input_open(run, index, &f.input, err);
     if (rc)
         return rc;
@@ -117,8 +203,10 @@ static int read_file(struct run *run, size_t index, struct err *err)
     f.reader = warc_reader_new(&opts);
     f.pages = pages_new(run, f.import->revisits);
     pages_start_file(f.pages, index);
-    rc = read_records(&f, err);
+    rc = is_wacz(&f, &packed, err);
     if (rc == 0)
+        rc = packed ? read_wacz(&f, &opts, err) : read_records(&f, err);
+    if (rc == 0 && !packed)
         rc = warc_count(&f, err);
     if (rc == 0)
         rc = pages_flush(f.pages, err);

@@ -23,6 +23,9 @@ void pages_free(struct pages *p); /* NULL is allowed. */
 /* The records after this are of file @path_index. */
 void pages_start_file(struct pages *p, size_t path_index);
 
+/* Likewise of the archive @member in that file: "crawl.wacz/data.warc.gz". */
+void pages_start_member(struct pages *p, size_t path_index, const char *member);
+
 /* Write the rows of @rec; @extra is the part of its block after rec->block and
  * may be empty. Parks when a batch is full. */
 MUST_CHECK int

@@ -55,13 +55,35 @@ static struct slice mime_of(const struct warc_record *rec,
     return v.len ? v : SLICE_LIT("unk");
 }
 
-/* The digest after its algorithm's name, as written. */
-static void digest_field(const struct warc_record *rec,
-                         const struct http_message *m,
-                         struct buf *out)
+void cdx_put(const struct cdx_entry *e, struct buf *out)
+{
+    char time[DATE_TEXT_BYTES];
+    date_format_14(e->time_us, time);
+    surt_key(e->uri, out);
+    buf_printf(out, " %s {", time);
+    cdx_field(out, "url", e->uri);
+    if (e->mime.len)
+        cdx_field(out, "mime", e->mime);
+    if (e->status)
+        cdx_number(out, "status", e->status);
+    if (e->digest.len)
+        cdx_field(out, "digest", e->digest);
+    if (e->length)
+        cdx_number(out, "length", e->length);
+    if (e->has_offset)
+        cdx_number(out, "offset", e->offset);
+    if (e->file_name.len)
+        cdx_field(out, "filename", e->file_name);
+    buf_append_str(out, "}\n");
+}
+
+/* The digest of the payload after its algorithm's name, as written; @text is
+ * for one that is made here. */
+static struct slice payload_digest(const struct warc_record *rec,
+                                   const struct http_message *m,
+                                   char text[DIGEST_TEXT_MAX])
 {
     struct slice label = rec->payload_digest;
-    char text[DIGEST_TEXT_MAX];
     struct digest d;
     size_t colon;
     if (label.len == 0) {
@@ -69,9 +91,7 @@ static void digest_field(const struct warc_record *rec,
         label = slice_make(text, digest_format(&d, text));
     }
     colon = slice_find_byte(label, ':');
-    if (colon < label.len)
-        label = slice_sub(label, colon + 1, label.len);
-    cdx_field(out, "digest", label);
+    return colon < label.len ? slice_sub(label, colon + 1, label.len) : label;
 }
 
 bool cdx_line(const struct warc_record *rec,
@@ -79,22 +99,22 @@ bool cdx_line(const struct warc_record *rec,
               const char *file_name,
               struct buf *out)
 {
-    char time[DATE_TEXT_BYTES];
+    char text[DIGEST_TEXT_MAX];
     if ((rec->type != WARC_RESPONSE && rec->type != WARC_RESOURCE &&
          rec->type != WARC_REVISIT) ||
         rec->time_us == INT64_MIN)
         return false;
-    date_format_14(rec->time_us, time);
-    surt_key(rec->uri, out);
-    buf_printf(out, " %s {", time);
-    cdx_field(out, "url", rec->uri);
-    cdx_field(out, "mime", mime_of(rec, m));
-    if (m && m->status)
-        cdx_number(out, "status", (uint64_t)m->status);
-    digest_field(rec, m, out);
-    cdx_number(out, "length", rec->length);
-    cdx_number(out, "offset", rec->offset);
-    cdx_field(out, "filename", slice_str(file_name));
-    buf_append_str(out, "}\n");
+    const struct cdx_entry e = {
+        .uri = rec->uri,
+        .time_us = rec->time_us,
+        .mime = mime_of(rec, m),
+        .status = m && m->status > 0 ? (unsigned)m->status : 0,
+        .digest = payload_digest(rec, m, text),
+        .length = rec->length,
+        .has_offset = true,
+        .offset = rec->offset,
+        .file_name = slice_str(file_name),
+    };
+    cdx_put(&e, out);
     return true;
 }

@@ -9,6 +9,22 @@
 #include "mapreduce/warc/archive_reader.h"
 #include "mapreduce/warc/archived_http.h"
 
+/* The fields of a line; empty ones and zeros are left out. */
+struct cdx_entry {
+    struct slice uri;
+    int64_t time_us;
+    struct slice mime;
+    unsigned status;
+    struct slice digest;
+    uint64_t length;
+    bool has_offset;
+    uint64_t offset;
+    struct slice file_name;
+};
+
+/* Append the line of @e, with its end, to @out. */
+void cdx_put(const struct cdx_entry *e, struct buf *out);
+
 /* Append the line of @rec, with its end, to @out; false: records of its type
  * have none. @m is its HTTP head, or NULL. */
 bool cdx_line(const struct warc_record *rec,

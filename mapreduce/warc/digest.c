@@ -8,6 +8,11 @@
 #include "base/core/hex.h"
 #include "base/core/panic.h"
 
+struct digest_stream {
+    enum digest_kind kind;
+    EVP_MD_CTX *state;
+};
+
 static const struct {
     const char *name; /* Without the dash that some write. */
     enum digest_kind kind;
@@ -114,6 +119,47 @@ void digest_of(enum digest_kind kind, struct slice data, struct digest *d)
     INVARIANT(EVP_Digest(data.data ? data.data : "", data.len, d->bytes, &n, md,
                          NULL) == 1);
     d->len = n;
+}
+
+struct digest_stream *digest_stream_new(enum digest_kind kind)
+{
+    struct digest_stream *s = mem_zalloc(1, sizeof(*s));
+    PRE(digest_algorithm(kind) != NULL);
+    s->kind = kind;
+    s->state = EVP_MD_CTX_new();
+    INVARIANT(s->state != NULL);
+    INVARIANT(EVP_DigestInit_ex(s->state, digest_algorithm(kind), NULL) == 1);
+    return s;
+}
+
+void digest_stream_add(struct digest_stream *s, struct slice data)
+{
+    INVARIANT(
+        EVP_DigestUpdate(s->state, data.data ? data.data : "", data.len) == 1);
+}
+
+void digest_stream_end(struct digest_stream *s, struct digest *d)
+{
+    unsigned n = 0;
+    if (d) {
+        d->kind = s->kind;
+        INVARIANT(EVP_DigestFinal_ex(s->state, d->bytes, &n) == 1);
+        d->len = n;
+    }
+    EVP_MD_CTX_free(s->state);
+    mem_free(s);
+}
+
+size_t digest_format_hex(const struct digest *d, char out[DIGEST_TEXT_MAX])
+{
+    size_t n = 0;
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+        if (kinds[k].kind == d->kind)
+            n = (size_t)snprintf(out, DIGEST_TEXT_MAX, "%s:", kinds[k].name);
+    for (size_t i = 0; i < d->len; i++)
+        n +=
+            (size_t)snprintf(out + n, DIGEST_TEXT_MAX - n, "%02x", d->bytes[i]);
+    return n;
 }
 
 bool digest_eq(const struct digest *a, const struct digest *b)

@@ -38,6 +38,17 @@ bool digest_parse(struct slice label, struct digest *d);
 
 void digest_of(enum digest_kind kind, struct slice data, struct digest *d);
 
+/* A digest of data that comes in pieces. Owned: digest_stream_end(). PRE: @kind
+ * is an algorithm. */
+struct digest_stream;
+struct digest_stream *digest_stream_new(enum digest_kind kind);
+void digest_stream_add(struct digest_stream *s, struct slice data);
+/* Put the digest of all data into @d, unless NULL, and free @s. */
+void digest_stream_end(struct digest_stream *s, struct digest *d);
+
+/* "sha256:" and digits of base16. Returns its length. */
+size_t digest_format_hex(const struct digest *d, char out[DIGEST_TEXT_MAX]);
+
 /* Is @label the digest of @data? */
 enum digest_answer digest_check(struct slice label, struct slice data);
 

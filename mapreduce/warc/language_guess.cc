@@ -75,3 +75,51 @@ extern "C" bool language_guess(struct slice text,
         return false;
     return put_code(language, code);
 }
+
+// ISO 639-1 and 639-3 (and a script that needs none there).
+static const char *const codes[][2] = {
+    {"aa", "aar"}, {"ab", "abk"}, {"af", "afr"},      {"ak", "aka"},
+    {"am", "amh"}, {"ar", "ara"}, {"as", "asm"},      {"ay", "aym"},
+    {"az", "aze"}, {"ba", "bak"}, {"be", "bel"},      {"bg", "bul"},
+    {"bi", "bis"}, {"bn", "ben"}, {"bo", "bod"},      {"br", "bre"},
+    {"bs", "bos"}, {"ca", "cat"}, {"co", "cos"},      {"cs", "ces"},
+    {"cy", "cym"}, {"da", "dan"}, {"de", "deu"},      {"dv", "div"},
+    {"dz", "dzo"}, {"el", "ell"}, {"en", "eng"},      {"eo", "epo"},
+    {"es", "spa"}, {"et", "est"}, {"eu", "eus"},      {"fa", "fas"},
+    {"fi", "fin"}, {"fj", "fij"}, {"fo", "fao"},      {"fr", "fra"},
+    {"fy", "fry"}, {"ga", "gle"}, {"gd", "gla"},      {"gl", "glg"},
+    {"gn", "grn"}, {"gu", "guj"}, {"gv", "glv"},      {"ha", "hau"},
+    {"he", "heb"}, {"hi", "hin"}, {"hr", "hrv"},      {"ht", "hat"},
+    {"hu", "hun"}, {"hy", "hye"}, {"ia", "ina"},      {"id", "ind"},
+    {"ie", "ile"}, {"ig", "ibo"}, {"ik", "ipk"},      {"is", "isl"},
+    {"it", "ita"}, {"iu", "iku"}, {"ja", "jpn"},      {"jv", "jav"},
+    {"ka", "kat"}, {"kk", "kaz"}, {"kl", "kal"},      {"km", "khm"},
+    {"kn", "kan"}, {"ko", "kor"}, {"ks", "kas"},      {"ku", "kur"},
+    {"ky", "kir"}, {"la", "lat"}, {"lb", "ltz"},      {"lg", "lug"},
+    {"ln", "lin"}, {"lo", "lao"}, {"lt", "lit"},      {"lv", "lav"},
+    {"mg", "mlg"}, {"mi", "mri"}, {"mk", "mkd"},      {"ml", "mal"},
+    {"mn", "mon"}, {"mr", "mar"}, {"ms", "msa"},      {"mt", "mlt"},
+    {"my", "mya"}, {"na", "nau"}, {"ne", "nep"},      {"nl", "nld"},
+    {"nn", "nno"}, {"no", "nor"}, {"nr", "nbl"},      {"ny", "nya"},
+    {"oc", "oci"}, {"om", "orm"}, {"or", "ori"},      {"pa", "pan"},
+    {"pl", "pol"}, {"ps", "pus"}, {"pt", "por"},      {"qu", "que"},
+    {"rm", "roh"}, {"rn", "run"}, {"ro", "ron"},      {"ru", "rus"},
+    {"rw", "kin"}, {"sa", "san"}, {"sd", "snd"},      {"sg", "sag"},
+    {"si", "sin"}, {"sk", "slk"}, {"sl", "slv"},      {"sm", "smo"},
+    {"sn", "sna"}, {"so", "som"}, {"sq", "sqi"},      {"sr", "srp"},
+    {"ss", "ssw"}, {"st", "sot"}, {"su", "sun"},      {"sv", "swe"},
+    {"sw", "swa"}, {"ta", "tam"}, {"te", "tel"},      {"tg", "tgk"},
+    {"th", "tha"}, {"ti", "tir"}, {"tk", "tuk"},      {"tl", "tgl"},
+    {"tn", "tsn"}, {"to", "ton"}, {"tr", "tur"},      {"ts", "tso"},
+    {"tt", "tat"}, {"ug", "uig"}, {"uk", "ukr"},      {"ur", "urd"},
+    {"uz", "uzb"}, {"ve", "ven"}, {"vi", "vie"},      {"vo", "vol"},
+    {"wo", "wol"}, {"xh", "xho"}, {"yi", "yid"},      {"yo", "yor"},
+    {"za", "zha"}, {"zh", "zho"}, {"zh-hant", "zho"}, {"zu", "zul"}};
+
+extern "C" const char *language_code_of_3(const char *code)
+{
+    for (const auto &pair : codes)
+        if (std::strcmp(pair[0], code) == 0)
+            return pair[1];
+    return code;
+}

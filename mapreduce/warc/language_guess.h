@@ -22,4 +22,8 @@ bool language_guess(struct slice text,
                     struct slice declared,
                     char code[LANGUAGE_CODE_BYTES]);
 
+/* The code of ISO 639-3 for one of those: "deu" for "de", as WET files have it;
+ * itself where there is none. Static or @code. */
+const char *language_code_of_3(const char *code);
+
 #endif /* MAPREDUCE_WARC_LANGUAGE_GUESS_H */

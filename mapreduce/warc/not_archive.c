@@ -10,8 +10,7 @@ static const struct {
     const char *magic; /* Letters in lower case. */
     const char *kind;
 } kinds[] = {
-    {"pk\x03\x04",
-     "a ZIP file (of a WACZ, unzip it and import its archive/*.warc.gz)"},
+    {"pk\x03\x04", "a ZIP file (a WACZ is read by quarry import)"},
     {"pk\x05\x06", "an empty ZIP file"},
     {"<!doctype html", "an HTML page"},
     {"<html", "an HTML page"},

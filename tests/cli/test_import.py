@@ -281,19 +281,19 @@ class Archives(CliTest):
         """A file of another kind is told by name and skipped; the others come
         in, and the status says that something was left out."""
         page = response("http://a.example/", "2024-01-01T00:00:00Z")
-        with zipfile.ZipFile(self.path("c.wacz"), "w") as wacz:
-            wacz.writestr("archive/data.warc.gz", gzip.compress(page))
+        with zipfile.ZipFile(self.path("c.zip"), "w") as other:
+            other.writestr("data.warc.gz", gzip.compress(page))
         self.write("e.html", "<!DOCTYPE html>\n<title>404</title>" + PAGE)
         self.write("e.warc.gz", gzip.compress(b" <html>503</html>"))
         self.write("empty.warc", "")
         self.write("good.warc", page)
-        done = self.run_quarry("import", "warc", "e.html", "c.wacz",
+        done = self.run_quarry("import", "warc", "e.html", "c.zip",
                                "e.warc.gz", "empty.warc", "good.warc",
                                "--into", "web")
         self.assertEqual(done.returncode, 1)
         text = done.stderr.decode()
         self.assertRegex(text, r"e\.html: .*an HTML page")
-        self.assertRegex(text, r"c\.wacz: .*ZIP.*WACZ")
+        self.assertRegex(text, r"c\.zip: .*ZIP.*WACZ")
         self.assertRegex(text, r"e\.warc\.gz: .*an HTML page")
         self.assertIn("3 of 5 files skipped", text)
         row, = self.json("scan", "web", "--family", "contents")
