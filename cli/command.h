@@ -109,6 +109,7 @@ extern const struct command token_commands[];
 extern const struct command encryption_commands[];
 extern const struct command snapshot_commands[];
 extern const struct command load_commands[];
+extern const struct command backup_commands[];
 extern const struct command cell_commands[];
 extern const struct command changes_commands[];
 extern const struct command replication_commands[];

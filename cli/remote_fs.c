@@ -9,7 +9,7 @@
 #include "gfs-lite/fs.h"
 #include "gfs-lite/objects.h"
 
-static const char *variable_of_environment(const char *name)
+const char *remote_fs_variable(const char *name)
 {
     return getenv(name);
 }
@@ -21,7 +21,7 @@ int remote_fs_open(struct world *w,
                    struct err *err)
 {
     char *place;
-    int rc = fs_remote_open(w, name, variable_of_environment, out, &place, err);
+    int rc = fs_remote_open(w, name, remote_fs_variable, out, &place, err);
     if (rc)
         return rc;
     buf_clear(root);

@@ -14,6 +14,8 @@ struct cli;
 struct fs;
 struct world;
 
+/* The setting @name, of the environment: as fs_remote_open() wants it. */
+const char *remote_fs_variable(const char *name);
 /* Open the file system that has @name; @root becomes what stands before its
  * paths in texts, "s3://BUCKET/". *@out is owned. Errors: those of
  * fs_remote_open(). */

@@ -8,7 +8,7 @@ if(TARGET quarry_client)
     add_library(quarry_shared SHARED cmake/libquarry.c)
     target_link_libraries(quarry_shared PRIVATE
         -Wl,--whole-archive quarry_core quarry_client quarry_streams
-        quarry_view quarry_observer
+        quarry_view quarry_observer quarry_backup
         -Wl,--no-whole-archive
         quarry_view quarry_client quarry_streams
         -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libquarry.map)
@@ -28,7 +28,7 @@ foreach(header
         base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
         bigtable/client/bulk_load.h bigtable/quarry.h
         bigtable/quarry_access.h bigtable/quarry_changes.h bigtable/quarry_index.h bigtable/quarry_observer.h bigtable/quarry_txn.h
-        bigtable/quarry_replication.h
+        bigtable/quarry_replication.h bigtable/quarry_backup.h
         bigtable/row/alteration.h bigtable/row/cells.h bigtable/row/change.h
         bigtable/row/explain_counts.h
         bigtable/row/quota.h bigtable/row/row_request.h
@@ -46,6 +46,7 @@ foreach(door quarry.h:bigtable/quarry.h
              quarry_observer.h:bigtable/quarry_observer.h
              quarry_txn.h:bigtable/quarry_txn.h
              quarry_replication.h:bigtable/quarry_replication.h
+             quarry_backup.h:bigtable/quarry_backup.h
              mapreduce.h:mapreduce/mapreduce.h)
     string(REPLACE ":" ";" pair ${door})
     list(GET pair 0 name)

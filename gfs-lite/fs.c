@@ -11,6 +11,11 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/fs_ops.h"
 
+/* Held for a moment by who publishes in a directory. */
+#define PUBLISH_LOCK    ".publishing"
+#define PUBLISH_TRIES   100
+#define PUBLISH_WAIT_US 100000
+
 bool fs__path_is_valid(const char *path)
 {
     const char *p = path;
@@ -113,6 +118,13 @@ int fs_recover(struct fs *fs,
     return fs->ops->recover(fs, path, length, err);
 }
 
+/* The directory that has @path. Owned. */
+static char *parent_of_path(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return mem_strndup(path, slash ? (size_t)(slash - path) : 0);
+}
+
 int fs_replace(struct fs *fs,
                const char *path,
                struct slice contents,
@@ -134,12 +146,57 @@ int fs_replace(struct fs *fs,
     if (!rc)
         rc = fs_rename(fs, buf_cstr(&beside), path, err);
     if (!rc) {
-        const char *slash = strrchr(path, '/');
-        char *parent = mem_strndup(path, slash ? (size_t)(slash - path) : 0);
+        char *parent = parent_of_path(path);
         rc = fs_sync_dir(fs, parent, err);
         mem_free(parent);
     }
     buf_close(&beside);
+    return rc;
+}
+
+bool fs_writes_whole(const struct fs *fs)
+{
+    return fs->ops->writes_whole;
+}
+
+static int publish_locked(struct fs *fs,
+                          const char *path,
+                          struct slice contents,
+                          struct err *err)
+{
+    struct fs_info info;
+    int rc = fs_stat(fs, path, &info, err);
+    if (rc == 0)
+        return err_set(err, ERR_EXISTS, "%s exists already", path);
+    return rc == ERR_NOTFOUND ? fs_replace(fs, path, contents, err) : rc;
+}
+
+int fs_publish(struct fs *fs,
+               const char *path,
+               struct slice contents,
+               struct err *err)
+{
+    struct buf lock_path = BUF_INIT;
+    struct fs_lock *lock = NULL;
+    char *parent;
+    int rc;
+    if (fs->ops->publish)
+        return fs->ops->publish(fs, path, contents, err);
+    parent = parent_of_path(path);
+    buf_printf(&lock_path, "%s%s" PUBLISH_LOCK, parent, *parent ? "/" : "");
+    rc = fs_mkdirs(fs, parent, err);
+    for (unsigned i = 0; rc == 0 && !lock; i++) {
+        rc = fs_lock(fs, buf_cstr(&lock_path), &lock, err);
+        if (rc == ERR_BUSY && i < PUBLISH_TRIES) {
+            world_sleep_us(fs->world, PUBLISH_WAIT_US);
+            rc = 0;
+        }
+    }
+    if (rc == 0)
+        rc = publish_locked(fs, path, contents, err);
+    fs_unlock(lock);
+    mem_free(parent);
+    buf_close(&lock_path);
     return rc;
 }
 

@@ -110,6 +110,9 @@ MUST_CHECK int fs_writer_append_sync(struct fs_writer *w,
                                      const void *data,
                                      size_t len,
                                      struct err *err);
+/* Is a file there only when its writer was synced, whole? Elsewhere a file that
+ * must not be seen in part is written beside its name and renamed. */
+bool fs_writes_whole(const struct fs *fs);
 /* Bytes appended so far. */
 uint64_t fs_writer_offset(const struct fs_writer *w);
 /* Close without syncing; NULL is allowed. Flushes what it can: an error here
@@ -228,6 +231,13 @@ MUST_CHECK int fs_each(struct fs *fs,
 /* Replace the small file @path by @contents atomically and durably (write
  * beside, sync, rename, sync the directory). */
 MUST_CHECK int fs_replace(struct fs *fs,
+                          const char *path,
+                          struct slice contents,
+                          struct err *err);
+/* Make the small file @path of @contents, atomically and durably, if there is
+ * none: of several who try, also from other machines, one succeeds. The others
+ * get ERR_EXISTS. Parks. */
+MUST_CHECK int fs_publish(struct fs *fs,
                           const char *path,
                           struct slice contents,
                           struct err *err);

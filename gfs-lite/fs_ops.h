@@ -9,6 +9,7 @@
 #include "gfs-lite/fs.h"
 
 struct fs_ops {
+    bool writes_whole; /* fs_writes_whole() */
     void (*close)(struct fs *fs);
     void (*hurry)(struct fs *fs); /* NULL: it never retries. */
 
@@ -89,6 +90,10 @@ struct fs_ops {
                 void *ctx,
                 struct err *err);
     int (*replace)(struct fs *fs, /* NULL: by create and rename. */
+                   const char *path,
+                   struct slice contents,
+                   struct err *err);
+    int (*publish)(struct fs *fs, /* NULL: by lock, stat and replace. */
                    const char *path,
                    struct slice contents,
                    struct err *err);

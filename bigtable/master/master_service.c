@@ -11,6 +11,7 @@
 #include "base/runtime/fiber.h"
 #include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
+#include "bigtable/master/table_import.h"
 #include "bigtable/master/table_snapshots.h"
 #include "bigtable/quarry.h" /* QUARRY_TIMESTAMPS_MAX */
 #include "bigtable/wire/methods.h"
@@ -168,6 +169,45 @@ int service_clone(struct master_term *r, struct rpc_call *call, struct err *err)
 
     PRE(r->ready);
     return rc ? rc : snapshots_clone(r, call->principal, &o, err);
+}
+
+int service_record(struct master_term *r,
+                   struct rpc_call *call,
+                   struct err *err)
+{
+    struct snapshot_order o;
+    int rc = snapshot_order_get(call->body, &o, err);
+
+    PRE(r->ready);
+    return rc ? rc : snapshots_record(r, &o, call->reply_body, err);
+}
+
+int service_import_lend(struct master_term *r,
+                        struct rpc_call *call,
+                        struct err *err)
+{
+    struct lend_reply reply = {.loan = {.key_id = 0}};
+    struct import_order o;
+    int rc = import_order_get(call->body, &o, err);
+
+    PRE(r->ready);
+    if (rc == 0)
+        rc = import_lend(r, call->principal, &o, &reply.loan, err);
+    if (rc == 0)
+        lend_reply_put(&reply, call->reply_body);
+    key_loan_close(&reply.loan);
+    return rc;
+}
+
+int service_import(struct master_term *r,
+                   struct rpc_call *call,
+                   struct err *err)
+{
+    struct import_order o;
+    int rc = import_order_get(call->body, &o, err);
+
+    PRE(r->ready);
+    return rc ? rc : import_take(r, call->principal, &o, err);
 }
 
 /* --- timestamps ---------------------------------------------------------- */

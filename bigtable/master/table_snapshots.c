@@ -20,6 +20,9 @@
 #define PATH_BYTES                                                             \
     (sizeof(SNAPSHOTS_DIR SNAPSHOT_SUFFIX) + TABLE_NAME_BYTES_MAX + 2)
 
+/* Of an answer: a frame's body, with room for its head. */
+#define RECORD_REPLY_BYTES_MAX ((size_t)15 << 20)
+
 /* --- files --------------------------------------------------------------- */
 
 /* PRE: snapshot_check_name() has nothing against it. */
@@ -366,6 +369,25 @@ int snapshots_show(struct master_term *r,
         f.record.tablets[i].groups = SLICE_EMPTY;
     if (rc == 0)
         snapshot_record_put(&f.record, out);
+    close_file(&f);
+    return rc;
+}
+
+int snapshots_record(struct master_term *r,
+                     const struct snapshot_order *o,
+                     struct buf *out,
+                     struct err *err)
+{
+    struct snapshot_file f;
+    int rc = read_file(r, o->name, &f, err);
+
+    PRE(r->ready);
+    if (rc == 0 && f.bytes.len > RECORD_REPLY_BYTES_MAX)
+        rc = err_set(err, ERR_TOOBIG,
+                     "the record of snapshot %.*s has %zu bytes",
+                     SLICE_ARG(o->name), f.bytes.len);
+    if (rc == 0)
+        buf_append_slice(out, buf_slice(&f.bytes));
     close_file(&f);
     return rc;
 }

@@ -54,6 +54,11 @@ MUST_CHECK int snapshots_show(struct master_term *r,
                               const struct snapshot_order *o,
                               struct buf *out,
                               struct err *err);
+/* Append the whole record of o->name. ERR_TOOBIG: no call has room for it. */
+MUST_CHECK int snapshots_record(struct master_term *r,
+                                const struct snapshot_order *o,
+                                struct buf *out,
+                                struct err *err);
 /* Mark the files of all snapshots for the sweep, and drop those that have
  * expired. After an error nothing may be swept. */
 MUST_CHECK int snapshots_mark(struct master_term *r, struct err *err);

@@ -30,6 +30,10 @@ struct new_file {
     uint64_t entries;
     struct slice first_key; /* Encoded. */
     struct slice last_key;
+    /* Of a file that a store wrote, as struct lsm_table has them: its entries
+     * are of all kinds, and numbered. Zeros: it is a load's. */
+    uint64_t sequence_min;
+    uint64_t sequence_max;
     /* Filled in by add_files(): */
     uint64_t number;
     uint32_t run; /* From 0: higher ones are above lower ones. */
@@ -49,7 +53,8 @@ struct add_counts {
 };
 
 /* Read @f from end to end: is it an SSTable as described, with cells numbered
- * 0 of families of its group alone? Parks. Errors: ERR_CORRUPT, with file,
+ * 0 of families of its group alone, or else entries with numbers in its bounds,
+ * also of families that are no more? Parks. Errors: ERR_CORRUPT, with file,
  * place and reason; ERR_ABORTED: a family that is no more; ERR_NOTFOUND. */
 MUST_CHECK int check_new_file(struct fs *fs,
                               const struct new_file *f,

@@ -35,6 +35,37 @@ new_file_damaged(const struct check *c, const char *what, struct err *err)
                    c->count, what);
 }
 
+/* Did a store write it, which numbers its entries? */
+static bool new_file_is_numbered(const struct new_file *f)
+{
+    return f->sequence_max > 0;
+}
+
+/* Entries of a file that was loaded are numbered 0, whatever it counts for. */
+static bool is_in_bounds(const struct check *c,
+                         const struct cell_key *k,
+                         struct slice value)
+{
+    if (k->kind == ENTRY_DELETE_RANGE && value.len != 16)
+        return false;
+    return k->sequence == 0 || (k->sequence >= c->file->sequence_min &&
+                                k->sequence <= c->file->sequence_max);
+}
+
+static bool entry_kind_is_of_aggregate(enum entry_kind kind)
+{
+    return kind == ENTRY_PUT || entry_kind_is_operand(kind);
+}
+
+static int new_file_take(struct check *c, struct slice key)
+{
+    buf_clear(&c->last);
+    buf_append_slice(&c->last, key);
+    c->count++;
+    POST(c->count > 0);
+    return 0;
+}
+
 static int check_entry(struct check *c,
                        struct slice key,
                        struct slice value,
@@ -46,22 +77,25 @@ static int check_entry(struct check *c,
         return new_file_damaged(c, "malformed key", err);
     if (c->count > 0 && slice_cmp(buf_slice(&c->last), key) >= 0)
         return new_file_damaged(c, "out of order", err);
-    if (k.kind != ENTRY_PUT || k.sequence != 0)
+    if (!new_file_is_numbered(c->file) &&
+        (k.kind != ENTRY_PUT || k.sequence != 0))
         return new_file_damaged(c, "not a cell of a load", err);
+    if (new_file_is_numbered(c->file) && !is_in_bounds(c, &k, value))
+        return new_file_damaged(c, "not an entry of such a file", err);
     f = schema_family_by_id(c->schema, k.family);
+    if (!f && new_file_is_numbered(c->file))
+        return new_file_take(c, key);
     if (!f)
         return err_set(err, ERR_ABORTED,
                        "%s: entry %" PRIu64 ": its family is no more",
                        c->file->path, c->count);
     if (f->group != c->file->group)
         return new_file_damaged(c, "family of another locality group", err);
-    if (f->aggregate && !aggregate_takes(f->aggregate, ENTRY_PUT, value))
+    if (f->aggregate ? entry_kind_is_of_aggregate(k.kind) &&
+                           !aggregate_takes(f->aggregate, k.kind, value)
+                     : entry_kind_is_operand(k.kind))
         return new_file_damaged(c, "not a state of its aggregate", err);
-    buf_clear(&c->last);
-    buf_append_slice(&c->last, key);
-    c->count++;
-    POST(c->count > 0);
-    return 0;
+    return new_file_take(c, key);
 }
 
 /* Does the filter know @key? A read would not look for it otherwise. */
@@ -117,7 +151,8 @@ static int check_identity(const struct check *c,
     const struct sstable_properties *p = sstable_reader_properties(r);
     const struct new_file *f = c->file;
     if (f->bytes != sstable_reader_file_bytes(r) ||
-        f->entries != p->entry_count || p->sequence_max != 0 ||
+        f->entries != p->entry_count ||
+        p->sequence_max > (new_file_is_numbered(f) ? f->sequence_max : 0) ||
         !slice_eq(f->first_key, buf_slice(&p->first_key)) ||
         !slice_eq(f->last_key, buf_slice(&p->last_key)))
         return err_set(err, ERR_CORRUPT,

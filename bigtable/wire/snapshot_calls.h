@@ -28,7 +28,16 @@
     METHOD(MASTER_SNAPSHOT_RESTORE, 0x555, "master.snapshot_restore",          \
            service_restore, CREATE)                                            \
     /* struct snapshot_order: the table `name` to a new one, `table`. */       \
-    METHOD(MASTER_CLONE, 0x556, "master.clone", service_clone, CLONE)
+    METHOD(MASTER_CLONE, 0x556, "master.clone", service_clone, CLONE)          \
+    /* struct snapshot_order; the whole record. */                             \
+    METHOD(MASTER_SNAPSHOT_RECORD, 0x557, "master.snapshot_record",            \
+           service_record, ADMIN)                                              \
+    /* struct import_order; struct lend_reply: the key to encrypt its files    \
+     * with. */                                                                \
+    METHOD(MASTER_IMPORT_LEND, 0x558, "master.import_lend",                    \
+           service_import_lend, ADMIN)                                         \
+    /* struct import_order: make a new table of files in LOADS_DIR. */         \
+    METHOD(MASTER_IMPORT, 0x559, "master.import", service_import, ADMIN)
 
 enum snapshot_method {
     MASTER_SNAPSHOT_METHODS(METHOD_NUMBER)
@@ -49,8 +58,35 @@ struct snapshot_order {
     FIELD(TABLE_NAME, table)                                                   \
     FIELD(U64, ttl_us)
 
+/* A table that is made of files from elsewhere: a backup's. The file number N
+ * of the record is LOADS_DIR/ID/ with import_file_name(N). */
+struct import_order {
+    struct slice table;  /* The new one. */
+    struct slice id;     /* Of the load. */
+    struct slice record; /* snapshot_record_put(); empty of a lend. */
+};
+
+#define IMPORT_ORDER(FIELD)                                                    \
+    FIELD(TABLE_NAME, table)                                                   \
+    FIELD(IMPORT_ID, id)                                                       \
+    FIELD(BYTES, record)
+
 #define SNAPSHOT_MESSAGES(MESSAGE)                                             \
-    MESSAGE(snapshot_order, SNAPSHOT_ORDER, "order about a snapshot")
+    MESSAGE(snapshot_order, SNAPSHOT_ORDER, "order about a snapshot")          \
+    MESSAGE(import_order, IMPORT_ORDER, "order to import a table")
+
+#define IMPORT_FILE_NAME_BYTES 32
+/* "NUMBER.sst" */
+void import_file_name(uint64_t number, char out[IMPORT_FILE_NAME_BYTES]);
+/* No sequence number of an imported file is above it: those that a store gives
+ * later are, and there are enough of them. */
+#define IMPORT_SEQUENCE_MAX (UINT64_C(1) << 54)
+/* Decode the record of @o into @r, whose tablets are in @a, and check that a
+ * table can be made of it. ERR_CORRUPT. */
+MUST_CHECK int import_record_get(const struct import_order *o,
+                                 struct arena *a,
+                                 struct snapshot_record *r,
+                                 struct err *err);
 
 /* On the wire, summaries one after the other. */
 struct snapshot_list {

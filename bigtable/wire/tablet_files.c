@@ -235,3 +235,65 @@ int tablet_files_join(struct slice a,
     buf_close(&groups);
     return 0;
 }
+
+/* --- changing ------------------------------------------------------------ */
+
+static void get_entry(struct cursor *c, struct tablet_file_entry *f)
+{
+    f->number = cursor_varint(c);
+    f->bytes = cursor_varint(c);
+    f->entries = cursor_varint(c);
+    f->sequence_min = cursor_varint(c);
+    f->sequence_max = cursor_varint(c);
+    f->run = cursor_varint(c);
+    f->first_key = cursor_lslice(c);
+    f->last_key = cursor_lslice(c);
+}
+
+static void put_entry(const struct tablet_file_entry *f, struct buf *out)
+{
+    buf_put_varint(out, f->number);
+    buf_put_varint(out, f->bytes);
+    buf_put_varint(out, f->entries);
+    buf_put_varint(out, f->sequence_min);
+    buf_put_varint(out, f->sequence_max);
+    buf_put_varint(out, f->run);
+    buf_put_lslice(out, f->first_key);
+    buf_put_lslice(out, f->last_key);
+}
+
+int tablet_files_change(struct slice groups,
+                        int (*change)(void *ctx,
+                                      struct tablet_file_entry *f,
+                                      struct err *err),
+                        void *ctx,
+                        struct buf *out,
+                        struct err *err)
+{
+    struct cursor c = cursor_make(groups);
+    size_t count;
+    int rc = tablet_files_walk(groups, tablet_files_accept, NULL, err);
+    if (rc || groups.len == 0)
+        return rc;
+    count = cursor_count(&c, GROUP_ENCODED_MIN);
+    buf_put_varint(out, count);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct tablet_file_entry f = {.group = 0};
+        struct group g;
+        struct cursor in;
+        read_group(&c, &g);
+        if (g.id > UINT32_MAX)
+            return tablet_files_corrupt(err);
+        f.group = (uint32_t)g.id;
+        in = cursor_make(g.files);
+        buf_put_varint(out, g.id);
+        buf_put_varint(out, g.flushed_sequence);
+        buf_put_varint(out, g.file_count);
+        for (size_t j = 0; j < g.file_count && rc == 0; j++) {
+            get_entry(&in, &f);
+            rc = change(ctx, &f, err);
+            put_entry(&f, out);
+        }
+    }
+    return rc;
+}

@@ -54,4 +54,28 @@ MUST_CHECK int tablet_files_join(struct slice a,
                                  struct buf *out,
                                  struct err *err);
 
+/* A file of a tablet, as its state tells it. Keys are borrowed. */
+struct tablet_file_entry {
+    uint32_t group;
+    uint64_t number;
+    uint64_t bytes;
+    uint64_t entries;
+    uint64_t sequence_min;
+    uint64_t sequence_max;
+    uint64_t run;
+    struct slice first_key; /* Encoded, both inclusive. */
+    struct slice last_key;
+};
+
+/* Append the groups @groups with the files as change(ctx, file) makes them: it
+ * may give them another number, and other bytes and counts. Errors:
+ * ERR_CORRUPT; that of @change, which ends the walk. */
+MUST_CHECK int tablet_files_change(struct slice groups,
+                                   int (*change)(void *ctx,
+                                                 struct tablet_file_entry *f,
+                                                 struct err *err),
+                                   void *ctx,
+                                   struct buf *out,
+                                   struct err *err);
+
 #endif /* BIGTABLE_WIRE_TABLET_FILES_H */

@@ -404,7 +404,20 @@ static int object_fs_replace(struct fs *fs,
               : object_put(object_fs_client(fs), path, contents, false, err);
 }
 
+static int object_fs_publish(struct fs *fs,
+                             const char *path,
+                             struct slice contents,
+                             struct err *err)
+{
+    int rc = object_fs_needs_s3(fs, "written", err);
+    if (rc == 0)
+        rc = object_fs_check(fs, path, err);
+    return rc ? rc
+              : object_put(object_fs_client(fs), path, contents, true, err);
+}
+
 static const struct fs_ops object_fs_ops = {
+    .writes_whole = true,
     .close = object_fs_close,
     .hurry = object_fs_hurry,
     .create = object_fs_create,
@@ -429,6 +442,7 @@ static const struct fs_ops object_fs_ops = {
     .list = object_fs_list,
     .each = object_fs_each,
     .replace = object_fs_replace,
+    .publish = object_fs_publish,
     .lock = object_fs_lock,
     .unlock = object_fs_unlock,
 };
