@@ -581,6 +581,26 @@ HANDLERS(schema_bundle, schema_bundles, bundle_kind)
 
 /* --- for others ---------------------------------------------------------- */
 
+int admin_view_query(struct gateway *g,
+                     struct slice instance,
+                     struct slice id,
+                     struct buf *query,
+                     struct err *err)
+{
+    const struct view_name n = {.instance = instance, .id = id};
+    struct buf kept = BUF_INIT;
+    int rc;
+    SAME(LogicalView_query, MaterializedView_query);
+    rc = get_kept(g, &logical_kind, &n, &kept, err);
+    if (rc == ERR_NOTFOUND)
+        rc = get_kept(g, &materialized_kind, &n, &kept, err);
+    if (rc == 0)
+        buf_append_slice(query,
+                         pb_find(buf_slice(&kept), PB_LogicalView_query));
+    buf_close(&kept);
+    return rc;
+}
+
 int admin_authorized_view_get(struct gateway *g,
                               const struct resource_name *name,
                               struct buf *kept,

@@ -19,6 +19,13 @@ MUST_CHECK int admin_authorized_view_get(struct gateway *g,
                                          const struct resource_name *name,
                                          struct buf *kept,
                                          struct err *err);
+/* Append the query of the logical or materialized view @id of @instance.
+ * ERR_NOTFOUND. */
+MUST_CHECK int admin_view_query(struct gateway *g,
+                                struct slice instance,
+                                struct slice id,
+                                struct buf *query,
+                                struct err *err);
 /* Forget all views and bundles of @table, or of @instance as a whole (@table
  * empty), which is gone. */
 MUST_CHECK int admin_views_forget(struct gateway *g,

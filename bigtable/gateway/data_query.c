@@ -371,7 +371,9 @@ static void put_token(const struct execution *x, struct buf *out)
         query_place_put(&place, out);
 }
 
-/* Send @part of the batch; behind the last part comes @token. */
+/* Send @part of the batch; behind the last part comes @token. The field
+ * estimated_batch_size stays unset: the client for Node.js (6.5) makes that
+ * many empty elements of it, and fails on them. */
 static int send_part(struct execution *x,
                      struct slice part,
                      bool last,
@@ -384,8 +386,6 @@ static int send_part(struct execution *x,
         const size_t rows = pb_open(b, PB_PartialResultSet_proto_rows_batch);
         pb_put_bytes(b, PB_ProtoRowsBatch_batch_data, part);
         pb_close(b, rows);
-        pb_put_integer(b, PB_PartialResultSet_estimated_batch_size,
-                       (int64_t)x->batch.len);
     }
     if (last && x->batch.len)
         pb_put_integer(b, PB_PartialResultSet_batch_checksum,

@@ -4,6 +4,7 @@
 #include "base/core/buf.h"
 #include "base/core/hash.h"
 #include "base/core/pb.h"
+#include "bigtable/gateway/admin_view.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/query_token.h"
@@ -187,6 +188,35 @@ static void count_schema(struct query_plan *p,
     p->schema = hash_mix(p->schema ^ h);
 }
 
+/* Sums, minima and maxima of integers are INT64. */
+static const struct gsql_type *value_type(const struct quarry_family_info *f)
+{
+    const bool number = strcmp(f->aggregate, "sum") == 0 ||
+                        strcmp(f->aggregate, "min") == 0 ||
+                        strcmp(f->aggregate, "max") == 0;
+    return gsql_scalar(number ? GSQL_INT64 : GSQL_BYTES);
+}
+
+/* A view of the instance by its name: the query takes its place. */
+static int find_view(struct catalog *c,
+                     struct slice instance,
+                     struct slice name,
+                     struct arena *arena,
+                     struct gsql_relation *out,
+                     struct err *err)
+{
+    struct buf query = BUF_INIT;
+    int rc = admin_view_query(c->gateway, instance, name, &query, err);
+    if (rc == 0) {
+        *out =
+            (struct gsql_relation){.view = arena_dup(arena, buf_slice(&query))};
+        c->plan->schema =
+            hash_mix(c->plan->schema ^ hash64_slice(buf_slice(&query)));
+    }
+    buf_close(&query);
+    return rc;
+}
+
 static int find_table(void *ctx,
                       struct slice name,
                       struct arena *arena,
@@ -198,6 +228,7 @@ static int find_table(void *ctx,
     struct resource_name instance;
     char table[STORE_NAME_BYTES];
     struct slice *families;
+    const struct gsql_type **types;
     int rc = resource_name_parse_kind(c->plan->instance, "", &instance, err);
     if (rc)
         return rc;
@@ -207,15 +238,23 @@ static int find_table(void *ctx,
                              err);
     if (rc == 0)
         rc = quarry_table_describe(c->gateway->quarry, table, &info, err);
-    c->plan->no_table |= rc == ERR_NOTFOUND;
+    if (rc == ERR_NOTFOUND) {
+        rc = find_view(c, instance.instance, name, arena, out, err);
+        c->plan->no_table |= rc == ERR_NOTFOUND;
+        return rc;
+    }
     if (rc)
         return rc;
     families = arena_alloc(arena, (info->family_count + 1) * sizeof(*families));
-    for (size_t i = 0; i < info->family_count; i++)
+    types = arena_alloc(arena, (info->family_count + 1) * sizeof(*types));
+    for (size_t i = 0; i < info->family_count; i++) {
         families[i] = slice_str(arena_strdup(arena, info->families[i].name));
+        types[i] = value_type(&info->families[i]);
+    }
     *out =
         (struct gsql_relation){.table = slice_str(arena_strdup(arena, table)),
                                .families = families,
+                               .types = types,
                                .family_count = info->family_count};
     count_schema(c->plan, table, info);
     quarry_table_info_free(info);

@@ -108,6 +108,17 @@ static void put_bounds(const struct gsql_bounds *bounds, struct buf *b)
         put_key(b, ", key_to := ", bounds->to);
 }
 
+/* The values of a family of numbers are 8 bytes in the store. */
+static void read_numbers(struct gsql_translator *t, struct gsql_scope_column *c)
+{
+    const unsigned name = t->names++;
+    c->sql = gsql_sql(t,
+                      "map_from_entries(list_transform(map_entries(%.*s), "
+                      "lambda v%u: struct_pack(k := v%u.key, v := "
+                      "quarry_int64(v%u.value))))",
+                      SLICE_ARG(c->sql), name, name, name);
+}
+
 static void add_column(struct gsql_translator *t,
                        struct gsql_scope_source *o,
                        unsigned table,
@@ -132,11 +143,15 @@ static void add_families(struct gsql_translator *t,
         arena_zalloc(t->arena, (r->family_count + 1) * sizeof(*o->columns));
     add_column(t, o, table, SLICE_LIT("_key"), bytes);
     for (size_t i = 0; i < r->family_count; i++) {
-        const struct gsql_type *value = r->types ? r->types[i] : bytes;
+        const struct gsql_type *value = bytes;
         if (history)
-            value = gsql_history_of(t->arena, value);
+            value = gsql_history_of(t->arena, bytes);
+        else if (r->types && r->types[i])
+            value = r->types[i];
         add_column(t, o, table, r->families[i],
                    gsql_map_of(t->arena, bytes, value));
+        if (value->kind == GSQL_INT64)
+            read_numbers(t, &o->columns[o->count - 1]);
     }
 }
 

@@ -36,7 +36,9 @@ struct gsql_relation {
     struct slice source; /* and of the store, quarry()'s `target`; empty: the
                             session's own. */
     const struct slice *families;
-    const struct gsql_type *const *types; /* Of their values; NULL: BYTES. */
+    /* Of their newest values, INT64 or BYTES; NULL: BYTES. Values of histories
+     * are BYTES. */
+    const struct gsql_type *const *types;
     size_t family_count;
 };
 

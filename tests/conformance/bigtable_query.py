@@ -12,6 +12,7 @@ from google.api_core import exceptions
 from google.cloud import bigtable as admin
 from google.cloud.bigtable.data import BigtableDataClient
 from google.cloud.bigtable.data.execute_query import SqlType
+from google.cloud.bigtable.data.mutations import AddToCell
 from google.cloud.bigtable_v2 import (
     ExecuteQueryRequest, ExecuteQueryResponse, PrepareQueryRequest,
     PrepareQueryResponse, ProtoRows)
@@ -238,6 +239,51 @@ class Queries(unittest.TestCase):
         rows = ProtoRows.deserialize(
             answers[1].results.proto_rows_batch.batch_data)
         self.assertEqual(rows.values[0].bytes_value, b"b")
+
+    def test_views(self):
+        """A logical view, and a view of a view, are their queries; a query over
+        one is prepared again when it was changed; who drops it, drops it."""
+        views = admin.Client(project=PROJECT, admin=True)
+        views = views.instance_admin_client
+        view = {"query": "SELECT _key, cf['x'] AS x FROM t WHERE cf['x'] IS "
+                         "NOT NULL"}
+        for name, made in [("xs", view),
+                           ("last", {"query": "SELECT MAX(x) AS x FROM xs"})]:
+            views.create_logical_view(parent=NAME, logical_view_id=name,
+                                      logical_view=made).result()
+        self.assertEqual(self.values("SELECT * FROM xs ORDER BY _key"),
+                         [[b"a", b"new"], [b"b", b"Bx"]])
+        self.assertEqual(self.values("SELECT x FROM last"), [[b"new"]])
+        prepared = self.prepared("SELECT * FROM xs")
+        view["name"] = NAME + "/logicalViews/xs"
+        view["query"] = "SELECT _key FROM t"
+        views.update_logical_view(logical_view=view,
+                                  update_mask={"paths": ["query"]}).result()
+        with self.assertRaises(grpc.RpcError) as caught:
+            list(self.execute(self.request(prepared)))
+        self.assertEqual(caught.exception.code(),
+                         grpc.StatusCode.FAILED_PRECONDITION)
+        self.refused("SELECT x FROM last", exceptions.InvalidArgument, "x")
+        for name in ["xs", "last"]:
+            views.delete_logical_view(name=NAME + "/logicalViews/" + name)
+        self.refused("SELECT * FROM xs", exceptions.InvalidArgument,
+                     "Table not found: xs")
+
+    def test_numbers_of_aggregates(self):
+        """A family of sums is a MAP of BYTES and INT64; its history has bytes."""
+        tables = admin.Client(project=PROJECT, admin=True).table_admin_client
+        int64 = {"int64_type": {"encoding": {"big_endian_bytes": {}}}}
+        tables.create_table(parent=NAME, table_id="sums", table={
+            "column_families": {"s": {"value_type": {"aggregate_type": {
+                "input_type": int64, "sum": {}}}}}})
+        with self.client.get_table(INSTANCE, "sums") as table:
+            for amount in [5, -7]:
+                table.mutate_row(b"r", AddToCell("s", b"q", amount, 1000))
+        rows = self.ask("SELECT s, s['q'] + 1 AS more FROM sums")
+        self.assertEqual([v for _, v in rows[0].fields], [{b"q": -2}, -1])
+        history = self.values(
+            "SELECT s['q'][0].value FROM sums(with_history => TRUE)")
+        self.assertEqual(history, [[(-2).to_bytes(8, "big", signed=True)]])
 
     def test_cancelled(self):
         """A query whose caller goes ends, and makes room for others: more of
