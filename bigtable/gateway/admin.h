@@ -34,6 +34,24 @@ MUST_CHECK int admin_reply_operation(struct gateway *g,
                                      struct slice message,
                                      struct err *err);
 
+/* The same with @metadata, the message of @metadata_type. */
+MUST_CHECK int admin_reply_operation_with(struct gateway *g,
+                                          struct grpc_call *call,
+                                          const char *type,
+                                          const char *metadata_type,
+                                          struct slice metadata,
+                                          struct slice message,
+                                          struct err *err);
+
+/* Keep an operation that is done without a result, of the resource @resource,
+ * for a day; append its name to @name. Parks. */
+MUST_CHECK int admin_keep_operation(struct gateway *g,
+                                    struct slice resource,
+                                    const char *metadata_type,
+                                    struct slice metadata,
+                                    struct buf *name,
+                                    struct err *err);
+
 /* Clusters of the instance @name, for ListClusters and a table's states: called
  * for each, at least once. */
 typedef void (*admin_cluster_cb)(void *ctx,

@@ -129,9 +129,12 @@ static int check_autoscaling(struct slice config, bool is_hdd, struct err *err)
     return 0;
 }
 
-/* The number of nodes that a cluster appears to have: the number requested,
- * within the limits of autoscaling, and at least one. */
-static uint64_t nodes_of(struct slice message, struct slice autoscaling)
+/* The number of nodes that a cluster appears to have, at least one: the number
+ * requested, of which autoscaling leaves its most, and makes its least of a new
+ * cluster. A least that is raised later adds no nodes, as in the service, where
+ * load does. */
+static uint64_t
+nodes_of(struct slice message, struct slice autoscaling, bool is_new)
 {
     struct slice limits =
         pb_find(autoscaling, PB_ClusterAutoscalingConfig_autoscaling_limits);
@@ -139,8 +142,10 @@ static uint64_t nodes_of(struct slice message, struct slice autoscaling)
         MAX_OF(pb_find_integer(message, PB_Cluster_serve_nodes), 1);
     if (limits.len == 0)
         return nodes;
-    nodes = MAX_OF(
-        nodes, pb_find_integer(limits, PB_AutoscalingLimits_min_serve_nodes));
+    if (is_new)
+        nodes = MAX_OF(
+            nodes,
+            pb_find_integer(limits, PB_AutoscalingLimits_min_serve_nodes));
     return MIN_OF(
         nodes, pb_find_integer(limits, PB_AutoscalingLimits_max_serve_nodes));
 }
@@ -160,14 +165,13 @@ static int complete_cluster(struct gateway *g,
     struct buf rest = BUF_INIT;
     int rc = 0;
     (void)g;
-    (void)is_new;
     if (nodes > INT32_MAX)
         return err_set(err, ERR_INVALID, "serve_nodes must not be negative");
     if (autoscaling.len)
         rc = check_autoscaling(autoscaling, storage == PB_StorageType_HDD, err);
     if (rc)
         return rc;
-    nodes = nodes_of(message, autoscaling);
+    nodes = nodes_of(message, autoscaling, is_new);
     if (pb_find_integer(message, PB_Cluster_node_scaling_factor) ==
             PB_Cluster_NodeScalingFactor_NODE_SCALING_FACTOR_2X &&
         nodes % 2 != 0)

@@ -13,9 +13,10 @@
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/resource_registry.h"
 
-#define TYPE_PREFIX "type.googleapis.com/google.bigtable.admin.v2."
-#define KEY_PREFIX  "operations/"
-#define NAME_MIDDLE "/operations/"
+#define TYPE_PREFIX  "type.googleapis.com/google.bigtable.admin.v2."
+#define EMPTY_PREFIX "type.googleapis.com/google.protobuf."
+#define KEY_PREFIX   "operations/"
+#define NAME_MIDDLE  "/operations/"
 
 /* How long operations are kept, and how many at most. */
 #define KEPT_US  (INT64_C(24) * 3600 * 1000000)
@@ -103,16 +104,42 @@ static int trim_operations(struct gateway *g, struct err *err)
 
 /* --- answering with one -------------------------------------------------- */
 
-static void
-put_any(struct buf *out, unsigned number, const char *type, struct slice value)
+static void put_any(struct buf *out,
+                    unsigned number,
+                    const char *prefix,
+                    const char *type,
+                    struct slice value)
 {
     size_t opened = pb_open(out, number);
     struct buf url = BUF_INIT;
-    buf_printf(&url, TYPE_PREFIX "%s", type);
+    buf_printf(&url, "%s%s", prefix, type);
     pb_put_bytes(out, PB_Any_type_url, buf_slice(&url));
     pb_put_bytes(out, PB_Any_value, value);
     pb_close(out, opened);
     buf_close(&url);
+}
+
+/* A new operation's name. */
+static void make_name(struct gateway *g, struct slice resource, struct buf *out)
+{
+    buf_printf(out, KEY_PREFIX "%.*s" NAME_MIDDLE "%016" PRIx64 "%08" PRIx32,
+               SLICE_ARG(resource), (uint64_t)world_now_us(g->world),
+               (uint32_t)world_random(g->world));
+}
+
+static int keep_operation(struct gateway *g,
+                          struct slice name,
+                          struct slice operation,
+                          struct err *err)
+{
+    struct buf key = BUF_INIT;
+    int rc;
+    key_of(name, &key);
+    rc = registry_put(g->own, buf_slice(&key), operation, err);
+    if (rc == 0)
+        rc = trim_operations(g, err);
+    buf_close(&key);
+    return rc;
 }
 
 int admin_reply_operation(struct gateway *g,
@@ -122,28 +149,55 @@ int admin_reply_operation(struct gateway *g,
                           struct slice message,
                           struct err *err)
 {
+    return admin_reply_operation_with(g, call, type, metadata_type, SLICE_EMPTY,
+                                      message, err);
+}
+
+int admin_reply_operation_with(struct gateway *g,
+                               struct grpc_call *call,
+                               const char *type,
+                               const char *metadata_type,
+                               struct slice metadata,
+                               struct slice message,
+                               struct err *err)
+{
     struct buf *b = grpc_scratch(call);
     size_t empty = b->len;
     struct buf name = BUF_INIT;
-    struct buf key = BUF_INIT;
     struct err ignored = ERR_INIT;
-    buf_printf(&name, KEY_PREFIX "%.*s" NAME_MIDDLE "%016" PRIx64 "%08" PRIx32,
-               SLICE_ARG(pb_find(message, PB_Instance_name)),
-               (uint64_t)world_now_us(g->world),
-               (uint32_t)world_random(g->world));
+    make_name(g, pb_find(message, PB_Instance_name), &name);
     pb_put_bytes(b, PB_Operation_name, buf_slice(&name));
-    put_any(b, PB_Operation_metadata, metadata_type, SLICE_EMPTY);
+    put_any(b, PB_Operation_metadata, TYPE_PREFIX, metadata_type, metadata);
     pb_put_integer(b, PB_Operation_done, 1);
-    put_any(b, PB_Operation_response, type, message);
-    key_of(buf_slice(&name), &key);
+    put_any(b, PB_Operation_response, TYPE_PREFIX, type, message);
     /* The work is done, so the client learns of success even if the operation
      * cannot be kept for later questions. */
-    if (registry_put(g->own, buf_slice(&key),
-                     slice_sub(buf_slice(b), empty, b->len), &ignored) == 0)
-        (void)!trim_operations(g, &ignored);
-    buf_close(&key);
+    (void)!keep_operation(g, buf_slice(&name),
+                          slice_sub(buf_slice(b), empty, b->len), &ignored);
     buf_close(&name);
     return grpc_send(call, b, err);
+}
+
+int admin_keep_operation(struct gateway *g,
+                         struct slice resource,
+                         const char *metadata_type,
+                         struct slice metadata,
+                         struct buf *name,
+                         struct err *err)
+{
+    struct buf b = BUF_INIT;
+    size_t before = name->len;
+    struct slice made;
+    int rc;
+    make_name(g, resource, name);
+    made = slice_sub(buf_slice(name), before, name->len);
+    pb_put_bytes(&b, PB_Operation_name, made);
+    put_any(&b, PB_Operation_metadata, TYPE_PREFIX, metadata_type, metadata);
+    pb_put_integer(&b, PB_Operation_done, 1);
+    put_any(&b, PB_Operation_response, EMPTY_PREFIX, "Empty", SLICE_EMPTY);
+    rc = keep_operation(g, made, buf_slice(&b), err);
+    buf_close(&b);
+    return rc;
 }
 
 /* --- methods ------------------------------------------------------------- */

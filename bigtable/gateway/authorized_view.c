@@ -17,6 +17,7 @@
 #include "bigtable/row/mutation.h"
 
 struct authorized_view {
+    struct slice name;   /* Borrowed, of the request. */
     struct buf message;  /* AuthorizedView, as it is kept. */
     struct slice subset; /* Its SubsetView; of `message`. */
 };
@@ -43,6 +44,7 @@ int authorized_view_open(struct gateway *g,
     if (rc)
         return rc;
     v = mem_zalloc(1, sizeof(*v));
+    v->name = name;
     rc = admin_authorized_view_get(g, &n, &v->message, err);
     if (rc) {
         authorized_view_close(v);
@@ -305,10 +307,14 @@ void authorized_view_limit_filter(const struct authorized_view *v,
 
 /* --- changes ------------------------------------------------------------- */
 
-static int view_deny(const char *what, struct err *err)
+/* In the words of the service, which clients look for. */
+static int view_deny(const struct authorized_view *v, struct err *err)
 {
-    return err_set(err, ERR_DENIED, "the authorized view does not have %s",
-                   what);
+    return err_set(
+        err, ERR_DENIED,
+        "Cannot mutate from %.*s because the mutation contains cells "
+        "outside the Authorized View.",
+        SLICE_ARG(v->name));
 }
 
 int authorized_view_check_column(const struct authorized_view *v,
@@ -320,8 +326,8 @@ int authorized_view_check_column(const struct authorized_view *v,
     if (!v)
         return 0;
     if (!authorized_view_has_row(v, row))
-        return view_deny("this row", err);
-    return has_column(v, family, qualifier) ? 0 : view_deny("this column", err);
+        return view_deny(v, err);
+    return has_column(v, family, qualifier) ? 0 : view_deny(v, err);
 }
 
 int authorized_view_check(const struct authorized_view *v,
@@ -333,15 +339,15 @@ int authorized_view_check(const struct authorized_view *v,
     if (!v)
         return 0;
     if (!authorized_view_has_row(v, buf_slice(&m->row)))
-        return view_deny("this row", err);
+        return view_deny(v, err);
     while (mutation_next(&c, &op)) {
         if (mutation_kind_is_of_row(op.kind))
-            return view_deny("all of the row", err);
+            return view_deny(v, err);
         if (op.kind == MUTATION_DELETE_FAMILY) {
             if (!has_family(v, op.family))
-                return view_deny("all of the family", err);
+                return view_deny(v, err);
         } else if (!has_column(v, op.family, op.qualifier)) {
-            return view_deny("this column", err);
+            return view_deny(v, err);
         }
     }
     return 0;

@@ -24,8 +24,8 @@ struct request_rows;
 
 /* Open the view @name of a request; if it is empty, *@out is NULL, which all
  * functions below take for all of the table. *@table becomes the name of the
- * view's table, borrowed from @name. Parks. Owned: authorized_view_close().
- * Errors: ERR_INVALID, ERR_NOTFOUND. */
+ * view's table, borrowed from @name, which the view borrows, too. Parks. Owned:
+ * authorized_view_close(). Errors: ERR_INVALID, ERR_NOTFOUND. */
 MUST_CHECK int authorized_view_open(struct gateway *g,
                                     struct slice name,
                                     struct slice *table,

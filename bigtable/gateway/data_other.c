@@ -8,6 +8,7 @@
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/authorized_view.h"
+#include "bigtable/gateway/request_rows.h"
 
 /* Bytes between two samples, and the most samples of a table. */
 #define SAMPLE_BYTES (UINT64_C(64) << 20)
@@ -36,17 +37,37 @@ static int read_head(struct gateway *g,
                              APP_PROFILE_READ, err);
 }
 
-/* Samples of a view are those of its rows, and the end. */
-static int send_sample(const struct authorized_view *view,
-                       struct grpc_call *call,
-                       struct slice key,
-                       uint64_t bytes,
-                       struct err *err)
+/* A table and its split points, while samples are sent. */
+struct samples {
+    struct quarry_table *table;
+    struct authorized_view *view; /* NULL: none. */
+    struct request_rows rows;     /* What of the table is sampled. */
+    struct buf row_set;           /* What it was read from. */
+    struct slice end;             /* Its end, "": the table's. */
+    struct quarry_table_info *info;
+    struct slice *points; /* Owned, with their bytes. */
+    size_t point_count;
+    size_t next_point;
+    uint64_t bytes; /* Of all tablets before the current one. */
+};
+
+/* Is @key where one part of what is sampled ends and another begins? */
+static bool is_inside(const struct samples *s, struct slice key)
 {
-    struct buf *b;
-    if (key.len && !authorized_view_has_row(view, key))
-        return 0;
-    b = grpc_scratch(call);
+    const struct request_rows *r = &s->rows;
+    for (size_t i = 0; i < r->range_count; i++)
+        if (slice_cmp(key, r->ranges[i].start) > 0 &&
+            (r->ranges[i].end.len == 0 || slice_cmp(key, r->ranges[i].end) < 0))
+            return true;
+    return r->range_count == 0;
+}
+
+static int put_sample(struct grpc_call *call,
+                      struct slice key,
+                      uint64_t bytes,
+                      struct err *err)
+{
+    struct buf *b = grpc_scratch(call);
     if (key.len)
         pb_put_bytes(b, PB_SampleRowKeysResponse_row_key, key);
     if (bytes)
@@ -55,16 +76,35 @@ static int send_sample(const struct authorized_view *view,
     return grpc_send(call, b, err);
 }
 
-/* A table and its split points, while samples are sent. */
-struct samples {
-    struct quarry_table *table;
-    struct authorized_view *view; /* NULL: none. */
-    struct quarry_table_info *info;
-    struct slice *points; /* Owned, with their bytes. */
-    size_t point_count;
-    size_t next_point;
-    uint64_t bytes; /* Of all tablets before the current one. */
-};
+static int send_sample(const struct samples *s,
+                       struct grpc_call *call,
+                       struct slice key,
+                       uint64_t bytes,
+                       struct err *err)
+{
+    return key.len && is_inside(s, key) ? put_sample(call, key, bytes, err) : 0;
+}
+
+/* What @request asks for of the table, cut to the view's rows. */
+static int read_range(struct samples *s, struct slice request, struct err *err)
+{
+    struct slice range = pb_find(request, PB_SampleRowKeysRequest_row_range);
+    const struct quarry_range *last;
+    int rc;
+    if (range.len)
+        pb_put_bytes(&s->row_set, PB_RowSet_row_ranges, range);
+    rc = request_rows_parse(&s->rows, buf_slice(&s->row_set), err);
+    if (rc)
+        return rc;
+    authorized_view_limit_rows(s->view, &s->rows);
+    for (size_t i = 0; i < s->rows.range_count; i++) {
+        last = &s->rows.ranges[i];
+        if (i == 0 || last->end.len == 0 ||
+            (s->end.len && slice_cmp(last->end, s->end) > 0))
+            s->end = last->end;
+    }
+    return 0;
+}
 
 static uint64_t table_bytes(const struct quarry_table_info *info)
 {
@@ -100,15 +140,21 @@ static int send_tablet(struct samples *s,
     for (size_t i = 1; i <= inside && rc == 0; i++) {
         struct slice key = s->points[s->next_point++];
         if (slice_cmp(key, tablet->start) > 0)
-            rc = send_sample(s->view, call, key,
+            rc = send_sample(s, call, key,
                              s->bytes + tablet->bytes * i / (inside + 1), err);
     }
     s->bytes += tablet->bytes;
-    return rc ? rc : send_sample(s->view, call, tablet->end, s->bytes, err);
+    return rc ? rc : send_sample(s, call, tablet->end, s->bytes, err);
+}
+
+static bool is_behind(const struct samples *s,
+                      const struct quarry_tablet_info *tablet)
+{
+    return s->end.len && slice_cmp(tablet->start, s->end) >= 0;
 }
 
 /* The sample of a table too small to be split is its first row: some clients
- * expect at least one. */
+ * expect at least one beside the end. */
 static int
 send_first_row(struct samples *s, struct grpc_call *call, struct err *err)
 {
@@ -121,7 +167,7 @@ send_first_row(struct samples *s, struct grpc_call *call, struct err *err)
         return rc;
     rc = quarry_scanner_next(scanner, &row, err);
     if (rc == 0 && row)
-        rc = send_sample(s->view, call, row->key, 0, err);
+        rc = send_sample(s, call, row->key, 0, err);
     quarry_scanner_close(scanner);
     return rc;
 }
@@ -129,12 +175,37 @@ send_first_row(struct samples *s, struct grpc_call *call, struct err *err)
 static int
 send_samples(struct samples *s, struct grpc_call *call, struct err *err)
 {
+    const struct quarry_table_info *t = s->info;
     int rc = 0;
-    if (s->info->tablet_count == 1 && s->point_count == 0)
+    if (s->rows.none)
+        return 0;
+    if (t->tablet_count == 1 && s->point_count == 0 && s->rows.range_count == 0)
         rc = send_first_row(s, call, err);
-    for (size_t i = 0; i < s->info->tablet_count && rc == 0; i++)
-        rc = send_tablet(s, call, &s->info->tablets[i], err);
-    return rc;
+    for (size_t i = 0; rc == 0 && i < t->tablet_count; i++)
+        if (!is_behind(s, &t->tablets[i]))
+            rc = send_tablet(s, call, &t->tablets[i], err);
+    return rc ? rc : put_sample(call, s->end, s->bytes, err);
+}
+
+/* The store's points cut tablets even of a small table, where a sample would
+ * be noise. */
+static int find_points(struct samples *s, struct err *err)
+{
+    size_t parts = wanted_parts(s->info);
+    if (parts == 1)
+        return 0;
+    return quarry_table_split_points(s->table, parts, &s->points,
+                                     &s->point_count, err);
+}
+
+static void samples_close(struct samples *s)
+{
+    mem_free(s->points);
+    quarry_table_info_free(s->info);
+    quarry_table_close(s->table);
+    request_rows_close(&s->rows);
+    buf_close(&s->row_set);
+    authorized_view_close(s->view);
 }
 
 int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
@@ -150,27 +221,22 @@ int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0 &&
         pb_find(request, PB_SampleRowKeysRequest_materialized_view_name).len)
         rc = err_set(err, ERR_UNSUPPORTED, "reading a materialized view");
+    request_rows_init(&s.rows);
     if (rc == 0)
         rc = authorized_view_open(g, view, &name, &s.view, err);
+    if (rc == 0)
+        rc = read_range(&s, request, err);
     if (rc == 0)
         rc = service_store_name(g, name, store_name, err);
     if (rc == 0)
         rc = service_open_table(g, name, &s.table, err);
-    if (rc) {
-        authorized_view_close(s.view);
-        return rc;
-    }
-    rc = service_describe(g, store_name, &s.info, err);
-    if (rc == 0) {
-        rc = quarry_table_split_points(s.table, wanted_parts(s.info), &s.points,
-                                       &s.point_count, err);
-        if (rc == 0)
-            rc = send_samples(&s, call, err);
-        mem_free(s.points);
-        quarry_table_info_free(s.info);
-    }
-    quarry_table_close(s.table);
-    authorized_view_close(s.view);
+    if (rc == 0)
+        rc = service_describe(g, store_name, &s.info, err);
+    if (rc == 0)
+        rc = find_points(&s, err);
+    if (rc == 0)
+        rc = send_samples(&s, call, err);
+    samples_close(&s);
     return rc;
 }
 

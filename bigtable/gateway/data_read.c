@@ -18,11 +18,13 @@
 #include "bigtable/gateway/row_chunks.h"
 #include "bigtable/gateway/workers.h"
 
-/* A message is sent from this size on. It ends with a row, because clients
- * demand that (the one for Go up to 0.56 does), unless the row is larger than
- * any message should be. */
-#define MESSAGE_BYTES     ((size_t)256 << 10)
-#define MESSAGE_BYTES_MAX ((size_t)128 << 20)
+/* A message is sent from this size on: a small one first, so that the client
+ * has rows to work on soon, and each as large as two before it, up to the
+ * largest. It ends with a row, because clients demand that (the one for Go up
+ * to 0.56 does), unless the row is larger than any message should be. */
+#define MESSAGE_BYTES_FIRST ((size_t)16 << 10)
+#define MESSAGE_BYTES_FULL  ((size_t)256 << 10)
+#define MESSAGE_BYTES_MAX   ((size_t)128 << 20)
 /* About the longest that a piece of a scan takes. */
 #define PIECE_NS   UINT64_C(20000000)
 #define CLOCK_MASK 63 /* Rows between two readings of the clock, less one. */
@@ -58,6 +60,7 @@ struct read {
     struct reverse_scan *reverse; /* Instead of the scanner. */
     struct row_chunks chunks;     /* The row being written. */
     struct buf message;           /* Begun; holds chunks and nothing else. */
+    size_t message_bytes;         /* From this size on it is sent. */
     struct buf scanned;           /* Key of the last row seen, when there was
                                      nothing to return for a while. */
     bool ended;                   /* The scanner has no more rows. */
@@ -213,7 +216,7 @@ static void run_piece(void *arg)
     uint64_t begin_ns = world_mono_ns(r->gateway->world);
     unsigned rows = 0;
     open_scan(r);
-    while (r->rc == 0 && r->message.len < MESSAGE_BYTES) {
+    while (r->rc == 0 && r->message.len < r->message_bytes) {
         if (!r->chunks.row && !take_row(r))
             return;
         if (!row_chunks_put(&r->chunks, &r->message, MESSAGE_BYTES_MAX))
@@ -241,12 +244,15 @@ static int run_scan(struct read *r, struct err *err)
     int rc = 0;
     grpc_message_begin(&r->message);
     empty = r->message.len;
+    r->message_bytes = MESSAGE_BYTES_FIRST;
     r->err = err;
     while (rc == 0 && !(r->ended && !r->chunks.row)) {
         workers_run(r->gateway->workers, run_piece, r);
         rc = r->rc ? r->rc : fiber_check(err);
-        if (rc == 0 && r->message.len > empty)
+        if (rc == 0 && r->message.len > empty) {
             rc = grpc_send(r->call, &r->message, err);
+            r->message_bytes = MIN_OF(2 * r->message_bytes, MESSAGE_BYTES_FULL);
+        }
         if (rc == 0 && r->scanned.len)
             rc = send_scanned(r, err);
     }

@@ -134,7 +134,7 @@ static int parse_rows(struct rows_request *r, struct err *err)
     if (rc == 0 && c.bad)
         rc = service_bad_request(err);
     if (rc == 0 && r->entry_count == 0)
-        rc = err_set(err, ERR_INVALID, "no mutations provided");
+        rc = err_set(err, ERR_INVALID, "No mutations provided");
     return rc;
 }
 

@@ -32,13 +32,14 @@ static nghttp2_nv fixed_header(const char *name, const char *value)
 #define TIMING_BYTES 40
 
 /* How long the call has been here, in milliseconds: clients of the API show the
- * rest of their own time as the network's. nghttp2 copies the value. */
+ * rest of their own time as the network's. It is rounded up, because some of
+ * them take 0 for "not known". nghttp2 copies the value. */
 static nghttp2_nv timing_header(const struct grpc_call *call,
                                 char text[TIMING_BYTES])
 {
     uint64_t ns = world_mono_ns(call->server->world) - call->begun_ns;
     int n = snprintf(text, TIMING_BYTES, "gfet4t7; dur=%llu",
-                     (unsigned long long)(ns / 1000000));
+                     (unsigned long long)(ns / 1000000 + 1));
     return grpc_reply_header("server-timing", slice_make(text, (size_t)n));
 }
 

@@ -25,9 +25,9 @@ int request_too_many(struct err *err)
 int request_row_check(struct slice row, size_t count, struct err *err)
 {
     if (row.len == 0)
-        return err_set(err, ERR_INVALID, "row keys must not be empty");
+        return err_set(err, ERR_INVALID, "Row keys must be non-empty");
     if (count == 0)
-        return err_set(err, ERR_INVALID, "no mutations provided");
+        return err_set(err, ERR_INVALID, "No mutations provided");
     return 0;
 }
 

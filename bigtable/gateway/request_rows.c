@@ -117,7 +117,7 @@ int request_rows_parse(struct request_rows *r,
         if (pb_is_bytes(&f, PB_RowSet_row_keys)) {
             any = true;
             if (f.bytes.len == 0)
-                return err_set(err, ERR_INVALID, "row keys must not be empty");
+                return err_set(err, ERR_INVALID, "Row keys must be non-empty");
             add_key(r, f.bytes);
         } else if (pb_is_bytes(&f, PB_RowSet_row_ranges)) {
             any = true;

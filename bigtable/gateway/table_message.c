@@ -86,11 +86,17 @@ static void put_state(void *ctx, struct slice id, struct slice message)
     struct buf *out = ctx;
     size_t entry = pb_open(out, PB_Table_cluster_states);
     size_t state;
+    size_t info;
     (void)message;
     pb_put_bytes(out, PB_ClusterStatesEntry_key, id);
     state = pb_open(out, PB_ClusterStatesEntry_value);
     pb_put_integer(out, PB_ClusterState_replication_state,
                    PB_ClusterState_ReplicationState_READY);
+    /* That is: with no key of the customer's. */
+    info = pb_open(out, PB_ClusterState_encryption_info);
+    pb_put_integer(out, PB_EncryptionInfo_encryption_type,
+                   PB_EncryptionInfo_EncryptionType_GOOGLE_DEFAULT_ENCRYPTION);
+    pb_close(out, info);
     pb_close(out, state);
     pb_close(out, entry);
 }

@@ -46,7 +46,7 @@ static void run_details(void *arg)
     ck_assert_int_eq(grpc_client_call(&c, "/t/fast", SLICE_EMPTY, &r), 0);
     ck_assert_int_eq(r.code, GRPC_RESOURCE_EXHAUSTED);
     ck_assert_str_eq(r.details, details);
-    ck_assert_str_eq(r.timing, "gfet4t7; dur=0");
+    ck_assert_str_eq(r.timing, "gfet4t7; dur=1");
     grpc_reply_close(&r);
     ck_assert_int_eq(grpc_client_call(&c, "/t/full", SLICE_EMPTY, &r), 0);
     ck_assert_int_eq(r.code, GRPC_RESOURCE_EXHAUSTED);
@@ -54,7 +54,7 @@ static void run_details(void *arg)
     grpc_reply_close(&r);
     ck_assert_int_eq(grpc_client_call(&c, "/t/some", SLICE_EMPTY, &r), 0);
     ck_assert_int_eq(r.code, GRPC_OK);
-    ck_assert_str_eq(r.timing, "gfet4t7; dur=25");
+    ck_assert_str_eq(r.timing, "gfet4t7; dur=26");
     grpc_reply_close(&r);
     grpc_client_close(&c);
     grpc_server_close(server);

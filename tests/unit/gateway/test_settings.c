@@ -342,6 +342,9 @@ static void run_clusters(void *arg)
     /* Within cluster_config: targets {cpu 60}. */
     static const struct sent target =
         MESSAGE("cpu", 7, KEPT, "\x0a\x04\x12\x02\x10\x3c");
+    /* Limits 4 to 5. */
+    static const struct sent least =
+        MESSAGE("limits", 7, KEPT, "\x0a\x06\x0a\x04\x08\x04\x10\x05");
     static const struct sent many = INTEGER("serve_nodes", 4, KEPT, 30);
     static const struct sent odd[] = {INTEGER("serve_nodes", 4, KEPT, 3),
                                       INTEGER("factor", 9, KEPT, 2)};
@@ -368,6 +371,11 @@ static void run_clusters(void *arg)
     config = pb_find(pb_find(operation_response(), 7), 1);
     ck_assert_uint_eq(pb_find_integer(pb_find(config, 1), 2), 5);
     ck_assert_uint_eq(pb_find_integer(pb_find(config, 2), 2), 60);
+    ck_assert_int_eq(
+        update(INSTANCES "PartialUpdateCluster", CLUSTER, &least,
+               "cluster_config.cluster_autoscaling_config.autoscaling_limits"),
+        GRPC_OK);
+    ck_assert_uint_eq(pb_find_integer(operation_response(), 4), 2);
     ck_assert_int_eq(
         update(INSTANCES "PartialUpdateCluster", CLUSTER, &many, "serve_nodes"),
         GRPC_OK);

@@ -314,6 +314,52 @@ static void fill(void)
     write_cell("ab", "g", "any", 1000, SLICE_LIT("5"));
 }
 
+/* SampleRowKeys of the view (or the table), of the rows from "aa" to "m" if
+ * @range: the keys, each followed by a blank. */
+static void expect_samples(bool view, bool range, const char *expected)
+{
+    struct buf b = BUF_INIT;
+    struct buf keys = BUF_INIT;
+    struct slice message;
+    size_t at = 0;
+    pb_put_bytes(&b, view ? 4 : 1, view ? SLICE_LIT(VIEW) : SLICE_LIT(TABLE));
+    if (range) {
+        size_t part = pb_open(&b, 6);
+        pb_put_bytes(&b, 1, SLICE_LIT("aa"));
+        pb_put_bytes(&b, 3, SLICE_LIT("m"));
+        pb_close(&b, part);
+    }
+    ck_assert_int_eq(call(DATA "SampleRowKeys", &b), GRPC_OK);
+    while (grpc_reply_next(&reply, &at, &message)) {
+        buf_append_slice(&keys, pb_find(message, 1));
+        buf_append_byte(&keys, ' ');
+    }
+    ck_assert_mem_eq(keys.data, expected, strlen(expected));
+    ck_assert_uint_eq(keys.len, strlen(expected));
+    buf_close(&keys);
+}
+
+static void run_samples(void *arg)
+{
+    (void)arg;
+    open_all();
+    fill();
+    expect_samples(false, false, "Z  "); /* Its first row, and the end. */
+    expect_samples(false, true, "m ");
+    expect_samples(true, false, "n ");
+    expect_samples(true, true, "b ");
+    close_all();
+}
+
+/* The last sample is the end of what is sampled: the table's, that of the range
+ * asked for, or of the rows that a view has. */
+START_TEST(test_samples_of_ranges)
+{
+    run(run_samples);
+}
+
+END_TEST
+
 static void run_data(void *arg)
 {
     (void)arg;
@@ -360,4 +406,5 @@ END_TEST
 TEST_MAIN("gateway_views",
           test_admin_of_authorized_views,
           test_other_views,
-          test_data_of_authorized_views)
+          test_data_of_authorized_views,
+          test_samples_of_ranges)
