@@ -1,0 +1,89 @@
+# For suites: servers, and where things are. To be sourced. A suite has
+#     suite_version    of the client
+#     suite_prepare    fetches and builds it once, or calls skip
+#     suite_run        runs it against $clients_address (host:port, plaintext) and
+#                      leaves its results as JUnit XML in $clients_work/*.xml
+tree=$(readlink -f "$here/../../..")
+quarry=$(readlink -f "${QUARRY:-$tree/build/release/quarry}")
+cache=${QUARRY_CLIENTS:-$HOME/.cache/quarry/clients}
+kept=$tree/build/conformance/clients
+results=$kept/results.tsv
+mkdir -p "$kept" "$cache"
+clients_work=$(mktemp -d)
+clients_pid=
+clients_cluster=
+
+skip() {
+    echo "SKIPPED: $1"
+    exit 77
+}
+
+clients_stop() {
+    if [ -n "$clients_pid" ]; then
+        kill "$clients_pid" 2>/dev/null
+        wait "$clients_pid" 2>/dev/null
+    fi
+    clients_pid=
+    [ -z "$clients_cluster" ] ||
+        "$quarry" -t "cluster:$clients_cluster" cluster stop \
+            --data "$clients_cluster" >/dev/null 2>&1
+    clients_cluster=
+    rm -rf "$clients_work/data" "$clients_work/cluster"
+}
+
+clients_end() {
+    clients_stop
+    rm -rf "$clients_work"
+}
+trap clients_end EXIT
+
+# server_start ARGUMENT…: a gateway; sets clients_address.
+server_start() {
+    local ports
+    mapfile -t ports < <(python3 "$tree/tests/cli/ports.py" 2)
+    clients_address=127.0.0.1:${ports[0]}
+    : >"$clients_work/ready"
+    # DuckDB keeps what it made for the process.
+    ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 "$quarry" server \
+        --data "$clients_work/data" --roles gateway \
+        --listen "127.0.0.1:${ports[1]}" --bigtable-api "$clients_address" \
+        --log "$clients_work/log" "$@" >"$clients_work/ready" &
+    clients_pid=$!
+    for _ in $(seq 600); do
+        grep -q '^ready' "$clients_work/ready" && return
+        kill -0 "$clients_pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    cat "$clients_work/log"
+    echo "the server did not start"
+    exit 1
+}
+
+# clients_start directory|cluster
+clients_start() {
+    local cell
+    [ -x "$quarry" ] || skip "$quarry is not built (scripts/build)"
+    case $1 in
+    directory) server_start ;;
+    cluster)
+        clients_cluster=$clients_work/cluster
+        "$quarry" cluster start -n 3 --data "$clients_cluster" \
+            >"$clients_work/cluster.out" 2>&1 || {
+            cat "$clients_work/cluster.out"
+            echo "the cluster did not start"
+            exit 1
+        }
+        cell=$(cat "$clients_cluster"/n1/server.conf 2>/dev/null |
+            sed -n 's/^cell = //p' | head -1)
+        server_start --cell "$cell" --key "$clients_cluster/key" ;;
+    *)
+        echo "run: $1: directory or cluster" >&2
+        exit 2 ;;
+    esac
+}
+
+# checkout NAME VARIABLE: a checkout of a repository must be there.
+checkout() {
+    [ -n "${!2:-}" ] && [ -d "${!2:-}" ] ||
+        skip "\$$2 does not name a checkout of $1"
+}
