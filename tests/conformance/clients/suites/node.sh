@@ -29,7 +29,7 @@ suite_prepare() {
 node_build() {
     git -C "$QUARRY_NODEJS_BIGTABLE" archive "v$suite_version" \
         package.json tsconfig.json src test test-common testproxy system-test \
-        protos | tar x -C "$node_home"
+        protos ':(exclude)protos/protos.*' | tar x -C "$node_home"
     cd "$node_home" || return
     npm pack --silent "@google-cloud/bigtable@$suite_version" &&
         tar xzf google-cloud-bigtable-*.tgz &&
