@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/remote_call.h"
+#include "web/policy/archive_policy.h"
 #include "web/replay/replay_server.h"
 
 #define ADDRESS_DEFAULT "127.0.0.1:7490"
@@ -75,16 +76,42 @@ read_wombat(const struct args *args, struct buf *out, struct err *err)
     return given ? rc : 0;
 }
 
+/* The policy of --block and --noarchive; NULL: there is none. */
+static int read_policy(const struct args *args,
+                       struct archive_policy **out,
+                       struct err *err)
+{
+    const char *list = args_value(args, "block");
+    struct buf text = BUF_INIT;
+    int rc = 0;
+    *out = NULL;
+    if (!list && !args_flag(args, "noarchive"))
+        return 0;
+    *out = archive_policy_new();
+    if (args_flag(args, "noarchive"))
+        archive_policy_honour_noarchive(*out);
+    if (list)
+        rc = cli_read_file(list, &text, err);
+    if (list && rc == 0)
+        rc = archive_policy_read(*out, buf_slice(&text), list, err);
+    buf_close(&text);
+    return rc;
+}
+
 static int run_replay(struct cli *cli, const struct args *args, struct err *err)
 {
+    struct archive_policy *policy;
     struct quarry_table *t;
     struct buf wombat = BUF_INIT;
     struct replay_run run = {.cli = cli, .err = err};
-    int rc = read_wombat(args, &wombat, err);
+    int rc = read_policy(args, &policy, err);
+    if (rc == 0)
+        rc = read_wombat(args, &wombat, err);
     if (rc == 0)
         rc = cli_table(cli, args->words[0], CLI_READ, &t, err);
     if (rc) {
         buf_close(&wombat);
+        archive_policy_free(policy);
         return rc;
     }
     run.options = (struct replay_options){
@@ -96,9 +123,11 @@ static int run_replay(struct cli *cli, const struct args *args, struct err *err)
                                            : args_value(args, "listen"),
         .wombat = buf_slice(&wombat),
         .is_fixed = !remote_is_cluster(cli->target) && !cli->in_shell,
-        .is_proxy = args_flag(args, "proxy")};
+        .is_proxy = args_flag(args, "proxy"),
+        .policy = policy};
     rc = serve_on_loop(&run, err);
     quarry_table_close(t);
+    archive_policy_free(policy);
     buf_close(&wombat);
     return rc;
 }
@@ -109,6 +138,11 @@ static const struct option replay_options[] = {
     {"names", 0, "NAMES", "names of this host, with commas between"},
     {"proxy", 0, NULL, "answer as an HTTP proxy on the same port"},
     {"wombat", 0, "DIR", "where wombat.js is"},
+    {"block", 0, "FILE",
+     "a list of what is not shown: lines of block or allow, a URL,\n"
+     "URL*, host or *.host, perhaps from=DATE to=DATE, and a reason"},
+    {"noarchive", 0, NULL,
+     "do not show pages that ask so (robots meta, X-Robots-Tag)"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -4,7 +4,7 @@ import http.client
 import json
 import re
 
-from archived_site import FIRST, HOST, SECOND, ReplayTest
+from archived_site import FIRST, HOST, SECOND, ReplayTest, response
 from harness import main
 
 URL = "http://%s/" % HOST
@@ -301,6 +301,60 @@ class Replay(ReplayTest):
         self.assertIn("http://other.example/page", urls("url=*.example"))
 
     # --- isolation
+
+    def test_cdx_regex(self):
+        """A filter with ~ is a regular expression, from the field's beginning;
+        one that is none is an error."""
+        def dates(question):
+            return [line.split()[1] for line in
+                    self.text("/cdx?url=%s&%s" % (URL, question)).splitlines()]
+        self.assertEqual(dates("filter=~timestamp:20[2]0"), [FIRST])
+        self.assertEqual(dates("filter=!~timestamp:2020"), [SECOND])
+        self.assertEqual(dates("filter=~timestamp:0101"), [])
+        self.assertEqual(dates("filter=~mime:text/(html|plain)$"),
+                         [FIRST, SECOND])
+        status, _, body = self.get("/cdx?url=%s&filter=~mime:(" % URL)
+        self.assertEqual(status, 400)
+        self.assertIn(b"filter", body)
+
+    def test_blocked(self):
+        """Captures that a list blocks are in no page, list, index, time map: 451, with
+        the reason, where nothing else is left."""
+        self.write("list", "# asked for\n"
+                           "block http://site.example/new* they <asked> us\n"
+                           "block site.example to=2020 before 2021\n")
+        self.serve("--block", "list", "--proxy")
+        status, _, body = self.get("/web/%s/%snew?a=1" % (FIRST, URL))
+        self.assertEqual(status, 451)
+        self.assertIn(b"they &lt;asked&gt; us", body)
+        status, headers, _ = self.get("/web/%s/%s" % (FIRST, URL))
+        self.assertEqual(headers["Location"], "/web/%s/%s" % (SECOND, URL))
+        self.assertEqual(len(self.text("/cdx?url=" + URL).splitlines()), 1)
+        self.assertNotIn(FIRST, self.text("/cdx?url=%s*&limit=1000" % URL))
+        self.assertNotIn(FIRST, self.text("/timemap/link/" + URL))
+        self.assertNotIn(FIRST, self.text("/web/*/" + URL))
+        self.assertEqual(self.get("/web/*/%sold" % URL)[0], 451)
+        self.assertEqual(self.get("/timemap/link/%sold" % URL)[0], 451)
+        self.assertEqual(self.get("http://%s/new?a=1" % HOST)[0], 451)
+        self.assertEqual(self.get("/web/2020/%snothing" % URL)[0], 404)
+        self.write("bad", "forbid x\n")
+        text = self.fails(1, "replay", "web", "--block", "bad")
+        self.assertIn("bad: line 1", text)
+
+    def test_noarchive(self):
+        """Pages that ask not to be archived are shown unless --noarchive."""
+        page = "<html><head><meta name=robots content='noindex,NOARCHIVE'>"
+        self.write("third.warc", response(URL + "private", FIRST, page) +
+                   response(URL + "header", FIRST, "x", headers=[
+                       "X-Robots-Tag: noarchive"]))
+        self.stop()
+        self.ok("import", "warc", "third.warc", "--into", "web")
+        for options, status in ([], 200), (["--noarchive"], 451):
+            self.serve(*options)
+            for name in "private", "header":
+                self.assertEqual(self.get("/web/%sid_/%s%s" % (
+                    FIRST, URL, name))[0], status)
+            self.assertEqual(self.get("/web/%sid_/%s" % (FIRST, URL))[0], 200)
 
     def test_methods(self):
         for method in ("POST", "PUT", "DELETE", "CONNECT"):

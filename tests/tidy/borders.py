@@ -213,12 +213,15 @@ ALLOWED = {
     "jobs": ["base/core/", "base/runtime/world.h", "bigtable/quarry.h",
              "sawzall-lite/sawzall.h", "mapreduce/mapreduce.h",
              "mapreduce/job.h", "mapreduce/warc/", "jobs/"],
+    # Decisions about captures, for all that show them.
+    "web/policy": ["base/core/", "mapreduce/warc/", "web/policy/"],
     # Pages over other components' data, written by the console's writer of HTML.
     "web/replay": ["base/core/", "base/runtime/", "base/http/", "bigtable/quarry",
+                   "base/regex/regex.h",
                    "mapreduce/warc/", "cli/console/html.h",
-                   "cli/console/assets.h", "web/replay/"],
+                   "cli/console/assets.h", "web/policy/", "web/replay/"],
     "cli/cmd_replay": ["base/", "bigtable/quarry", "web/replay/replay_server.h",
-                       "cli/"],
+                       "web/policy/", "cli/"],
     "cli": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
             "bigtable/client/", "bigtable/quarry", "bigtable/follow/follow.h",
             "bigtable/replication/replication_follower.h",

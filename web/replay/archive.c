@@ -13,6 +13,7 @@
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/surt.h"
 #include "mapreduce/warc/url.h"
+#include "web/policy/archive_policy.h"
 #include "web/replay/site_index.h"
 
 /* Sites kept, and for how long where others may write. */
@@ -23,6 +24,8 @@
 #define LIST_COLUMNS                                                           \
     "http:(status|url|content-type|location)|"                                 \
     "meta:(type|digest|length|source|revisit-of)"
+/* And those that a page's wishes are in. */
+#define ROBOTS_COLUMNS LIST_COLUMNS "|http:headers|meta:robots"
 
 struct kept_site {
     char *name; /* Host, and "*" for its subdomains; NULL: none is kept. */
@@ -35,17 +38,21 @@ struct archive {
     struct quarry_table *table;
     struct world *world;
     bool is_fixed;
-    uint64_t clock; /* Counts uses. */
+    const struct archive_policy *policy; /* Borrowed, or NULL. */
+    uint64_t clock;                      /* Counts uses. */
     struct kept_site sites[SITES_MAX];
 };
 
-struct archive *
-archive_new(struct quarry_table *table, struct world *world, bool is_fixed)
+struct archive *archive_new(struct quarry_table *table,
+                            struct world *world,
+                            bool is_fixed,
+                            const struct archive_policy *policy)
 {
     struct archive *a = mem_zalloc(1, sizeof(*a));
     a->table = table;
     a->world = world;
     a->is_fixed = is_fixed;
+    a->policy = policy;
     return a;
 }
 
@@ -181,6 +188,8 @@ static const struct {
     {"meta", "digest", offsetof(struct capture, digest)},
     {"meta", "source", offsetof(struct capture, source)},
     {"meta", "revisit-of", offsetof(struct capture, revisit)},
+    {"meta", "robots", offsetof(struct capture, robots)},
+    {"http", "headers", offsetof(struct capture, head)},
 };
 
 static void capture_take(struct capture_list *l,
@@ -235,20 +244,51 @@ static void take_row(struct capture_list *l, const struct quarry_row *row)
     }
 }
 
+/* Take the captures from @first on that may not be shown off @l. */
+static void
+drop_blocked(const struct archive *a, struct capture_list *l, size_t first)
+{
+    struct buf surt = BUF_INIT;
+    size_t kept = first;
+    for (size_t i = first; i < l->count; i++) {
+        const struct capture *c = &l->at[i];
+        struct slice reason;
+        buf_clear(&surt);
+        surt_key(c->url, &surt);
+        const struct archive_subject s = {.surt = buf_slice(&surt),
+                                          .time_us = c->time_us,
+                                          .robots = c->robots,
+                                          .head = c->head};
+        if (archive_policy_allows(a->policy, &s, &reason)) {
+            l->at[kept++] = *c;
+        } else {
+            l->blocked++;
+            l->reason = reason;
+        }
+    }
+    l->count = kept;
+    buf_close(&surt);
+}
+
 int archive_row_captures(struct archive *a,
                          struct slice row,
                          struct capture_list *out,
                          struct err *err)
 {
     static const char *const families[] = {"http", "meta"};
-    const struct quarry_read_options opts = {.families = families,
-                                             .family_count = 2,
-                                             .column_regex = LIST_COLUMNS,
-                                             .versions = ARCHIVE_VERSIONS_MAX};
+    bool robots = a->policy && archive_policy_needs_robots(a->policy);
+    const struct quarry_read_options opts = {
+        .families = families,
+        .family_count = 2,
+        .column_regex = robots ? ROBOTS_COLUMNS : LIST_COLUMNS,
+        .versions = ARCHIVE_VERSIONS_MAX};
     struct quarry_row *read;
+    size_t first = out->count;
     int rc = quarry_read_row(a->table, row, &opts, &read, err);
     if (rc == 0 && read)
         take_row(out, read);
+    if (rc == 0 && a->policy)
+        drop_blocked(a, out, first);
     if (rc == 0)
         quarry_row_free(read);
     return rc;

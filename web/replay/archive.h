@@ -20,6 +20,7 @@
 #include "base/core/slice.h"
 
 struct archive;
+struct archive_policy;
 struct quarry_row;
 struct quarry_table;
 struct site_index;
@@ -39,6 +40,8 @@ struct capture {
     struct slice digest;  /* "sha1:…", or "". */
     struct slice source;  /* "FILE:OFFSET" */
     struct slice revisit; /* meta:revisit-of, or "". */
+    struct slice robots;  /* These two only where the policy asks for them. */
+    struct slice head;
 };
 
 /* Oldest first. */
@@ -46,7 +49,9 @@ struct capture_list {
     struct capture *at;
     size_t count;
     size_t cap;
-    struct arena arena; /* Of all their text. */
+    struct arena arena;  /* Of all their text. */
+    size_t blocked;      /* Captures that are there and may not be shown, */
+    struct slice reason; /* and why the last of them may not. */
 };
 
 /* A capture's bytes. Of a revisit, those of the capture that it repeats. */
@@ -61,9 +66,12 @@ struct capture_bytes {
     struct quarry_row *rows[2]; /* Owned; all else borrowed from them. */
 };
 
-/* @table and @world are borrowed. @is_fixed: nobody writes to it meanwhile. */
-struct archive *
-archive_new(struct quarry_table *table, struct world *world, bool is_fixed);
+/* All are borrowed. @is_fixed: nobody writes to @table meanwhile. @policy says
+ * which captures are in no list; NULL: all are. */
+struct archive *archive_new(struct quarry_table *table,
+                            struct world *world,
+                            bool is_fixed,
+                            const struct archive_policy *policy);
 void archive_free(struct archive *a); /* NULL is allowed. */
 
 /* The captures with the same SURT as the normalised URL @url. @out is closed in

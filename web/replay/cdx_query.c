@@ -13,6 +13,7 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/http/http.h"
+#include "base/regex/regex.h"
 #include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/surt.h"
@@ -60,10 +61,12 @@ static const struct {
     [CDX_FILENAME] = {"filename", NULL},
 };
 
-/* "[!][=]field:text": without "=" the field contains the text. */
+/* "[!][=~]field:text": with "=" the field is the text, with "~" it begins with
+ * what the text, a regular expression, matches; with neither it contains it. */
 struct cdx_filter {
     bool is_not;
     bool is_whole;
+    struct regex *regex; /* Owned; or NULL. */
     enum cdx_field field;
     struct slice text;
 };
@@ -101,29 +104,45 @@ static bool field_of(struct slice name, enum cdx_field *out)
     return false;
 }
 
+/* From the beginning of the field, as pywb matches. */
+static int compile_filter(struct cdx_filter *f, struct err *err)
+{
+    struct buf pattern = BUF_INIT;
+    int rc;
+    buf_printf(&pattern, "^(?:%.*s)", SLICE_ARG(f->text));
+    rc = regex_new(buf_slice(&pattern), REGEX_UTF8, &f->regex, err);
+    if (rc)
+        err_wrap(err, "filter");
+    buf_close(&pattern);
+    return rc;
+}
+
 static int
 parse_filter(const char *text, struct cdx_question *q, struct err *err)
 {
     struct slice s = slice_str(text);
     struct cdx_filter f = {.text = s};
+    bool is_regex = false;
     size_t colon;
     if (slice_starts_with(s, SLICE_LIT("!"))) {
         f.is_not = true;
         s = slice_sub(s, 1, s.len);
     }
-    if (slice_starts_with(s, SLICE_LIT("="))) {
-        f.is_whole = true;
+    if (slice_starts_with(s, SLICE_LIT("=")) ||
+        slice_starts_with(s, SLICE_LIT("~"))) {
+        is_regex = s.data[0] == '~';
+        f.is_whole = !is_regex;
         s = slice_sub(s, 1, s.len);
     }
     colon = slice_find_byte(s, ':');
     f.text = slice_sub(s, colon + 1, s.len);
     if (colon == s.len || !field_of(slice_sub(s, 0, colon), &f.field))
         return err_set(err, ERR_INVALID,
-                       "filter: '%s' is not [!][=]FIELD:TEXT (regular "
-                       "expressions are not taken)",
-                       text);
+                       "filter: '%s' is not [!][=~]FIELD:TEXT", text);
     if (q->filter_count == FILTER_MAX)
         return err_set(err, ERR_INVALID, "filter: more than %d", FILTER_MAX);
+    if (is_regex && compile_filter(&f, err))
+        return ERR_INVALID;
     q->filters[q->filter_count++] = f;
     return 0;
 }
@@ -305,8 +324,9 @@ static bool line_passes(const struct cdx_row *l, const struct cdx_question *q)
     for (size_t i = 0; i < q->filter_count; i++) {
         const struct cdx_filter *f = &q->filters[i];
         struct slice value = buf_slice(&l->text[f->field]);
-        bool fits =
-            f->is_whole ? slice_eq(value, f->text) : contains(value, f->text);
+        bool fits = f->regex      ? regex_search(f->regex, value, 0, NULL, 0)
+                    : f->is_whole ? slice_eq(value, f->text)
+                                  : contains(value, f->text);
         if (fits == f->is_not)
             return false;
     }
@@ -559,6 +579,8 @@ void cdx_query(struct replay_call *k, const struct http_form *query)
     if (rc == 0)
         rc = q.match == CDX_EXACT ? put_exact(k, &q, &err)
                                   : put_matching(k, &q, &err);
+    for (size_t i = 0; i < q.filter_count; i++)
+        regex_free(q.filters[i].regex);
     if (rc) {
         buf_clear(&k->reply->body);
         replay_failed(k, &err);

@@ -155,7 +155,7 @@ void memento_timemap(struct replay_call *k, struct slice rest)
     if (rc)
         replay_failed(k, &err);
     else if (l.count == 0)
-        replay_not_found(k, 0);
+        replay_not_found(k, &l);
     else {
         k->reply->content_type = "application/link-format";
         put_timemap(k, &l);

@@ -61,8 +61,9 @@ void replay_difference_page(struct replay_call *k,
 void replay_error(struct replay_call *k, unsigned status, const char *text);
 /* The same of a failed call. */
 void replay_failed(struct replay_call *k, const struct err *err);
-/* No capture of the URL can be shown; @count there are all the same. */
-void replay_not_found(struct replay_call *k, size_t count);
+/* No capture of the URL can be shown, of those in @l and those that the policy
+ * took off it: 404, or 451 with the reason. */
+void replay_not_found(struct replay_call *k, const struct capture_list *l);
 
 /* --- memento.c ----------------------------------------------------------- */
 

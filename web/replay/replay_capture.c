@@ -475,7 +475,7 @@ void replay_capture(struct replay_call *k)
     if (rc)
         replay_failed(k, &err);
     else if (index == l.count)
-        replay_not_found(k, l.count);
+        replay_not_found(k, &l);
     else
         answer_found(k, &l, &l.at[index], &bytes);
     capture_list_close(&l);
@@ -511,7 +511,7 @@ void replay_proxy(struct replay_call *k)
     if (rc)
         replay_failed(k, &err);
     else if (index == l.count)
-        replay_not_found(k, l.count);
+        replay_not_found(k, &l);
     else
         answer_proxied(k, &l, &l.at[index], &bytes);
     capture_list_close(&l);

@@ -24,7 +24,10 @@ void replay_error(struct replay_call *k, unsigned status, const char *text)
     struct html_view view;
     k->reply->status = status;
     k->reply->is_foreign = false;
-    shell_begin(&h, &view, k, status == 404 ? "Not in the archive" : "No page");
+    shell_begin(&h, &view, k,
+                status == 404   ? "Not in the archive"
+                : status == 451 ? "Not shown"
+                                : "No page");
     html_lit(&h, "<p class=\"error\" role=\"alert\">");
     html_str(&h, text);
     html_lit(&h, "</p>");
@@ -37,9 +40,24 @@ void replay_failed(struct replay_call *k, const struct err *err)
     replay_error(k, err->code == ERR_INVALID ? 400 : 503, err->text);
 }
 
-void replay_not_found(struct replay_call *k, size_t count)
+/* RFC 7725: nothing of it is told but why. */
+static void replay_blocked(struct replay_call *k, struct slice reason)
 {
     struct buf text = BUF_INIT;
+    buf_append_slice(&text, buf_slice(&k->url));
+    buf_printf(&text, " is not shown: %.*s", SLICE_ARG(reason));
+    replay_error(k, 451, buf_cstr(&text));
+    buf_close(&text);
+}
+
+void replay_not_found(struct replay_call *k, const struct capture_list *l)
+{
+    struct buf text = BUF_INIT;
+    size_t count = l->count;
+    if (count == 0 && l->blocked) {
+        replay_blocked(k, l->reason);
+        return;
+    }
     if (count)
         buf_printf(&text,
                    "none of the captures here can be shown (%zu): they are "
@@ -240,7 +258,7 @@ void replay_calendar_page(struct replay_call *k)
     if (rc) {
         replay_failed(k, &err);
     } else if (l.count == 0) {
-        replay_not_found(k, 0);
+        replay_not_found(k, &l);
     } else {
         shell_begin(&h, &view, k, buf_cstr(&k->url));
         html_lit(&h, "<p>");
@@ -343,6 +361,7 @@ static void put_more(struct html *h, struct replay_call *k, uint64_t skip)
 void replay_prefix_page(struct replay_call *k, const struct http_form *query)
 {
     const char *text = http_form_get(query, "skip");
+    const struct capture_list none = {.at = NULL};
     const struct site_index *site;
     struct html h;
     struct html_view view;
@@ -365,7 +384,7 @@ void replay_prefix_page(struct replay_call *k, const struct http_form *query)
     if (rc && rc != ERR_NOTFOUND) {
         replay_failed(k, &err);
     } else if (count == 0) {
-        replay_not_found(k, 0);
+        replay_not_found(k, &none);
     } else {
         shell_begin(&h, &view, k, buf_cstr(&k->url));
         rc = put_list(&h, k, entries, count, &err);

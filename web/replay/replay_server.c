@@ -258,8 +258,8 @@ int replay_server_open(const struct replay_options *opts,
     if (rc)
         return rc;
     r = mem_zalloc(1, sizeof(*r));
-    r->archive =
-        archive_new(opts->table, loop_world(loop_self()), opts->is_fixed);
+    r->archive = archive_new(opts->table, loop_world(loop_self()),
+                             opts->is_fixed, opts->policy);
     r->table_name = mem_strdup(opts->table_name);
     r->is_proxy = opts->is_proxy;
     make_secret(r);

@@ -22,6 +22,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct archive_policy;
 struct quarry_table;
 struct replay_server;
 
@@ -33,6 +34,8 @@ struct replay_options {
     struct slice wombat; /* The script wombat.js; "": none is served. */
     bool is_fixed;       /* The table does not change while it is open. */
     bool is_proxy;       /* Also answer as a proxy. */
+    /* Which captures are not shown; NULL: all are. */
+    const struct archive_policy *policy;
 };
 
 /* Serve. PRE: on a fiber. *@out is owned. Parks. Errors: ERR_INVALID (the
