@@ -117,6 +117,14 @@ void filter_describe(const struct quarry_filter *f, struct buf *out);
  * True where that is not plain. */
 bool filter_reads_family(const struct quarry_filter *f, struct slice family);
 
+/* The column ranges outside of which no cell can make a difference to what @f
+ * gives, borrowed from it: at most @max, into @ranges. False: that is not
+ * plain, or they are more. */
+bool filter_reads_columns(const struct quarry_filter *f,
+                          const struct quarry_filter **ranges,
+                          size_t max,
+                          size_t *count);
+
 /* Does it have a column range of a family of transactions (hidden.h)? */
 bool filter_names_hidden(const struct quarry_filter *f);
 

@@ -1,6 +1,6 @@
-/* Which families a filter can let through. Reads leave the locality groups of
- * the others unopened, so a wrong "no" loses cells; where the answer is not
- * plain it is yes.
+/* Which families, and which columns of them, a filter can let through. Reads
+ * leave the locality groups of the others unopened and jump over the columns,
+ * so a wrong "no" loses cells; where the answer is not plain it is yes.
  */
 #include "base/regex/regex.h"
 #include "bigtable/row/filter.h"
@@ -52,6 +52,34 @@ bool filter_reads_family(const struct quarry_filter *f, struct slice family)
     if (f->kind == FILTER_COLUMN_RANGE)
         return slice_eq(buf_slice(&f->text), family);
     return f->kind != FILTER_BLOCK_ALL;
+}
+
+bool filter_reads_columns(const struct quarry_filter *f,
+                          const struct quarry_filter **ranges,
+                          size_t max,
+                          size_t *count)
+{
+    size_t before = *count;
+    bool known = f->kind == FILTER_INTERLEAVE && f->part_count > 0;
+    if (f->kind == FILTER_COLUMN_RANGE) {
+        known = *count < max;
+        if (known)
+            ranges[(*count)++] = f;
+        return known;
+    }
+    if (f->kind == FILTER_CHAIN) {
+        for (size_t i = 0; i < f->part_count && !known; i++) {
+            *count = before;
+            known = filter_reads_columns(f->parts[i], ranges, max, count);
+            /* Links before it must not have counted what is left out. */
+            if (!known && !is_plain(f->parts[i]))
+                return false;
+        }
+        return known;
+    }
+    for (size_t i = 0; i < f->part_count && known; i++)
+        known = filter_reads_columns(f->parts[i], ranges, max, count);
+    return known;
 }
 
 bool filter_names_hidden(const struct quarry_filter *f)

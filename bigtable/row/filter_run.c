@@ -14,6 +14,9 @@
 /* Copies of cells that a filter may make of one row, beyond its own. */
 #define COPIES_MAX ((size_t)1 << 20)
 
+/* Column ranges that are known of one filter. */
+#define RANGES_MAX 32
+
 /* Explained scans look at the clock in one row of these: twice for each cell
  * of all rows would cost more than most filters. */
 #define TIMED_ROWS 8
@@ -48,10 +51,14 @@ struct filter_run {
     /* The places of both in the preorder of the filter's nodes. */
     unsigned *stream_nodes;
     unsigned *rest_nodes;
-    struct explain_tablet *explain; /* Borrowed; NULL: not explained. */
-    bool is_timed;                  /* The row in hand is. */
-    bool is_refused;                /* It is, by its key. */
-    struct buf qualifier;           /* Of the last streamed cell. */
+    /* If any: cells outside of these ranges are jumped over. Borrowed. */
+    const struct quarry_filter *ranges[RANGES_MAX];
+    size_t range_count;
+    const struct quarry_filter *next; /* Of them: at or behind its start. */
+    struct explain_tablet *explain;   /* Borrowed; NULL: not explained. */
+    bool is_timed;                    /* The row in hand is. */
+    bool is_refused;                  /* It is, by its key. */
+    struct buf qualifier;             /* Of the last streamed cell. */
     const char *family;
     uint64_t column;    /* Counts the columns of a row. */
     struct slice row;   /* Borrowed key of the row in hand. */
@@ -589,6 +596,8 @@ int filter_run_new(const struct quarry_filter *f,
     r->rest_nodes = mem_zalloc(f->node_count, sizeof(*r->rest_nodes));
     arena_init(&r->arena);
     filter_run_flatten(r, (struct placed){f, 0});
+    if (!filter_reads_columns(f, r->ranges, RANGES_MAX, &r->range_count))
+        r->range_count = 0;
     *out = r;
     return 0;
 }
@@ -640,6 +649,45 @@ static inline void note_column(struct filter_run *r,
     r->column++;
 }
 
+struct slice filter_run_next(const struct filter_run *r)
+{
+    PRE(r->next != NULL);
+    return buf_slice(&r->next->start.bytes);
+}
+
+/* Where the next cell may pass that follows one outside of all ranges. */
+NOINLINE static enum filter_verdict jump(struct filter_run *r,
+                                         const struct quarry_cell *cell)
+{
+    r->next = NULL;
+    for (size_t i = 0; i < r->range_count; i++) {
+        const struct quarry_filter *f = r->ranges[i];
+        bool above;
+        if (!slice_eq(cell->family, buf_slice(&f->text)))
+            continue;
+        if (in_range(f, cell->qualifier, &above))
+            return FILTER_PASS;
+        if (!above &&
+            (!r->next || slice_cmp(buf_slice(&f->start.bytes),
+                                   buf_slice(&r->next->start.bytes)) < 0))
+            r->next = f;
+    }
+    return r->next ? FILTER_DROP_TO_COLUMN : FILTER_DROP_FAMILY;
+}
+
+/* @v of the streaming part, unless more can be left out. */
+static inline enum filter_verdict
+jump_if_outside(struct filter_run *r,
+                const struct quarry_cell *cell,
+                enum filter_verdict v)
+{
+    enum filter_verdict j;
+    if (r->range_count == 0 || v == FILTER_DROP_FAMILY || v == FILTER_DROP_ROW)
+        return v;
+    j = jump(r, cell);
+    return j == FILTER_PASS ? v : j;
+}
+
 enum filter_verdict filter_run_cell_explained(struct filter_run *r,
                                               struct quarry_cell *cell)
 {
@@ -647,7 +695,7 @@ enum filter_verdict filter_run_cell_explained(struct filter_run *r,
     enum filter_verdict v;
     PRE(r->explain);
     note_column(r, cell);
-    v = stream_explained(r, cell);
+    v = jump_if_outside(r, cell, stream_explained(r, cell));
     timed_end(r, begin_ns);
     return v;
 }
@@ -669,12 +717,9 @@ int filter_run_finish(struct filter_run *r,
 enum filter_verdict filter_run_cell(struct filter_run *r,
                                     struct quarry_cell *cell)
 {
+    enum filter_verdict v = FILTER_PASS;
     note_column(r, cell);
-    for (size_t i = 0; i < r->stream_count; i++) {
-        enum filter_verdict v =
-            leaf_cell(r->stream[i], &r->states[i], r->column, cell);
-        if (v != FILTER_PASS)
-            return v;
-    }
-    return FILTER_PASS;
+    for (size_t i = 0; i < r->stream_count && v == FILTER_PASS; i++)
+        v = leaf_cell(r->stream[i], &r->states[i], r->column, cell);
+    return jump_if_outside(r, cell, v);
 }

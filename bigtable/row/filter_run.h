@@ -27,6 +27,8 @@ enum filter_verdict {
     FILTER_DROP_COLUMN, /* Nor any later one of its column, */
     FILTER_DROP_FAMILY, /* of its family, */
     FILTER_DROP_ROW,    /* of its row. */
+    /* Nor any one of its family before column filter_run_next(). */
+    FILTER_DROP_TO_COLUMN,
 };
 
 /* @f is referenced until free. Errors: a mistake in the filter (ERR_INVALID,
@@ -49,6 +51,9 @@ enum filter_verdict filter_run_cell(struct filter_run *r,
 /* The same where filter_run_set_explain() was given a record. */
 enum filter_verdict filter_run_cell_explained(struct filter_run *r,
                                               struct quarry_cell *cell);
+/* The column at which, or behind which, the next cell of the family may pass.
+ * Borrowed. PRE: the last verdict was FILTER_DROP_TO_COLUMN. */
+struct slice filter_run_next(const struct filter_run *r);
 /* The row is complete: apply the rest. @row's cells are replaced by ones that
  * are borrowed until the next row. Errors: ERR_TOOBIG when the filter
  * multiplies the row's cells without measure. */

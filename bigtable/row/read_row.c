@@ -194,6 +194,7 @@ enum move {
     MOVE_STEP,
     MOVE_TO_TIMES, /* To the times that are wanted, in this column. */
     MOVE_NEXT_COLUMN,
+    MOVE_TO_COLUMN, /* Of the same family: the filter says which. */
     MOVE_NEXT_FAMILY,
     MOVE_NEXT_ROW
 };
@@ -204,6 +205,7 @@ static enum move move_of_verdict(enum filter_verdict v)
     case FILTER_PASS:
     case FILTER_DROP: return MOVE_STEP;
     case FILTER_DROP_COLUMN: return MOVE_NEXT_COLUMN;
+    case FILTER_DROP_TO_COLUMN: return MOVE_TO_COLUMN;
     case FILTER_DROP_FAMILY: return MOVE_NEXT_FAMILY;
     case FILTER_DROP_ROW: return MOVE_NEXT_ROW;
     }
@@ -326,6 +328,32 @@ static int skip_versions(struct row_reader *r, struct err *err)
     return rc;
 }
 
+/* To the column at which the filter lets cells pass again. Only the current
+ * source has the family. */
+static int skip_to_column(struct row_reader *r, struct err *err)
+{
+    struct entry_source *s = r->current;
+    unsigned steps = 0;
+    int rc = 0;
+    PRE(r->view.has_column);
+    if (!s) /* The cell was folded, and the last one. */
+        return 0;
+    buf_clear(&r->target);
+    buf_append(&r->target, r->view.prefix.data, r->view.row_length);
+    cell_key_append_family_column(&r->target, r->view.family,
+                                  filter_run_next(r->opts.filter));
+    while (rc == 0 && s->valid && steps++ < STEPS_BEFORE_SEEK &&
+           slice_cmp(s->key, buf_slice(&r->target)) < 0)
+        rc = source_next(r, s, err);
+    if (rc == 0 && s->valid && slice_cmp(s->key, buf_slice(&r->target)) < 0) {
+        copy_values(r);
+        rc = s->ops->seek(s, buf_slice(&r->target), err);
+    }
+    if (rc == 0)
+        find_current(r);
+    return rc;
+}
+
 static inline __attribute__((always_inline)) int
 make_move(struct row_reader *r, enum move move, struct err *err)
 {
@@ -335,6 +363,7 @@ make_move(struct row_reader *r, enum move move, struct err *err)
     case MOVE_STEP: return row_reader_step(r, err);
     case MOVE_TO_TIMES: return skip_versions(r, err);
     case MOVE_NEXT_COLUMN: return skip_prefix(r, r->view.column_length, err);
+    case MOVE_TO_COLUMN: return skip_to_column(r, err);
     case MOVE_NEXT_FAMILY: return skip_prefix(r, r->view.row_length + 2, err);
     case MOVE_NEXT_ROW: return skip_prefix(r, r->view.row_length, err);
     }
