@@ -15,6 +15,7 @@
 #include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet/tablet_env.h"
+#include "bigtable/write/cell_check.h"
 #include "bigtable/write/row_update.h"
 
 /* --- check and mutate ---------------------------------------------------- */
@@ -63,16 +64,20 @@ static int update_row(struct tablet_env *env,
 {
     struct table_part_view *view = table_part_get_view(t);
     struct read_spec spec;
+    struct cell_check cells;
+    bool by_cells;
     int rc;
     PRE(row.len > 0);
     if (!view)
         return table_part_gone(t, err);
     rc = read_spec_build(&spec, view, read, err);
+    by_cells = cell_check_make(read->filter, view, &cells);
     table_part_view_unref(view);
     if (rc)
         return rc;
     spec.cell_limit = cell_limit;
-    rc = row_update(env, t, &spec, row, decide_row, ctx, durability, err);
+    rc = row_update(env, t, &spec, by_cells ? &cells : NULL, row, decide_row,
+                    ctx, durability, err);
     read_spec_close(&spec);
     return rc;
 }

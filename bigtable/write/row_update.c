@@ -12,6 +12,7 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet/tablet_env.h"
+#include "bigtable/write/cell_check.h"
 
 /* Is @view not in force any more? What was written since may be in tablets it
  * does not know, with numbers that a snapshot taken through it covers. */
@@ -63,9 +64,36 @@ static int try_once(struct tablet_env *env,
     return rc;
 }
 
+/* The same by single cells. The number that the write depends on is taken
+ * before they are read: a write that one of them shows or misses is later. */
+static int try_cells(struct tablet_env *env,
+                     struct table_part *t,
+                     const struct cell_check *cells,
+                     struct slice row,
+                     row_decide_fn decide,
+                     void *ctx,
+                     enum write_durability durability,
+                     struct err *err)
+{
+    struct write_condition condition = {row, atomic_load(&env->visible)};
+    const struct quarry_row shown = {.key = row};
+    const struct quarry_mutation *m = NULL;
+    int64_t now_us = table_part_stamp_us(t, (int64_t)world_now_us(env->world));
+    bool matched;
+    int rc = cell_check_run(cells, t, row, &matched, err);
+    if (rc == 0)
+        rc = decide(ctx, matched ? &shown : NULL, now_us, &m, err);
+    INVARIANT(rc || !m || slice_eq(buf_slice(&m->row), row));
+    if (rc == 0 && m)
+        rc = write_apply(env, t, &m, 1, durability, now_us, &condition, NULL,
+                         err);
+    return rc;
+}
+
 int row_update(struct tablet_env *env,
                struct table_part *t,
                struct read_spec *spec,
+               const struct cell_check *cells,
                struct slice row,
                row_decide_fn decide,
                void *ctx,
@@ -81,7 +109,8 @@ int row_update(struct tablet_env *env,
     read_spec_set_row(spec, row);
     mutex_lock(latch);
     do {
-        rc = try_once(env, t, spec, row, decide, ctx, durability, err);
+        rc = cells ? try_cells(env, t, cells, row, decide, ctx, durability, err)
+                   : try_once(env, t, spec, row, decide, ctx, durability, err);
     } while (rc == ERR_ABORTED);
     mutex_unlock(latch);
     return rc;

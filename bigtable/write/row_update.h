@@ -15,6 +15,7 @@
 #include "base/core/slice.h"
 #include "bigtable/write/write_queue.h"
 
+struct cell_check;
 struct quarry_mutation;
 struct quarry_row;
 struct read_spec;
@@ -30,10 +31,13 @@ typedef int (*row_decide_fn)(void *ctx,
                              const struct quarry_mutation **m,
                              struct err *err);
 
-/* @spec says how the row is read; its rows are replaced by @row. */
+/* @spec says how the row is read; its rows are replaced by @row. With @cells
+ * (NULL: without) those are looked at instead: what is decided by is a row
+ * without cells, or none. */
 MUST_CHECK int row_update(struct tablet_env *env,
                           struct table_part *t,
                           struct read_spec *spec,
+                          const struct cell_check *cells,
                           struct slice row,
                           row_decide_fn decide,
                           void *ctx,
