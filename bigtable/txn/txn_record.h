@@ -98,6 +98,9 @@ MUST_CHECK int txn_put_writes(struct quarry_mutation *m,
                               struct err *err);
 /* Do they delete anything? */
 bool txn_writes_delete(const struct txn_lock *l);
+/* The cells that they delete, of a few columns; NULL: those of the whole row
+ * are to be looked through. Owned. */
+struct quarry_filter *txn_filter_deleted(const struct txn_lock *l);
 /* Most bytes of deleted cells, and columns, that one commit keeps. */
 #define TXN_DELETED_BYTES_MAX   ((size_t)32 << 20)
 #define TXN_DELETED_COLUMNS_MAX ((size_t)50000)

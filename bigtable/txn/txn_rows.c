@@ -70,10 +70,15 @@ static int keep_deleted(struct quarry_table *table,
                         struct err *err)
 {
     struct quarry_row *before;
+    struct quarry_read_options read = {.filter = NULL};
+    struct quarry_filter *f;
     int rc;
     if (!txn_writes_delete(lock))
         return 0;
-    rc = quarry_read_row(table, row, NULL, &before, err);
+    f = txn_filter_deleted(lock);
+    read.filter = f;
+    rc = quarry_read_row(table, row, &read, &before, err);
+    quarry_filter_free(f);
     if (rc == 0)
         txn_put_deleted(m, lock, before, commit, commit - HIDDEN_KEEP_US);
     quarry_row_free(before);
