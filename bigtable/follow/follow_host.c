@@ -165,7 +165,9 @@ static bool is_free(struct follower_host *h,
     mutex_lock(&h->mutex);
     s->silent = now - s->since_ns >= silent_ns;
     mutex_unlock(&h->mutex);
-    silent_ns += PATIENCE_NS * MIN_OF(h->run_count, (size_t)PATIENT_MAX);
+    /* A directory has one process: there is nobody to leave it to. */
+    if (!quarry_is_directory(h->store))
+        silent_ns += PATIENCE_NS * MIN_OF(h->run_count, (size_t)PATIENT_MAX);
     return now - s->since_ns >= silent_ns;
 }
 
