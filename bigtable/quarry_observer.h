@@ -44,14 +44,16 @@ extern "C" {
  * so does `quarry follow run`: on behalf of who made the observer, commands and
  * Python in a cage. docs/observers.md says what it reads and answers. */
 struct quarry_observer_program {
-    /* "command": of the shell; "saw": Sawzall; "python": a source file. NULL:
-     * there is none, and a program calls quarry_observer_run(). */
+    /* "command": of the shell; "saw": Sawzall; "python": a source file; "job":
+     * the name of a job that is built in, and a line "NAME=VALUE" for each of
+     * its parameters. NULL: there is none, and a program calls
+     * quarry_observer_run(). */
     const char *kind;
     struct slice text;
     const char *function; /* Of Python: its name. */
     /* Its answer for a row is all that the row stands for: cells of an
      * earlier answer that are not in the new one are deleted. Always so of
-     * Sawzall. */
+     * Sawzall and of jobs. */
     bool derives;
     bool stays;            /* A command that answers each line at once. */
     uint64_t timeout_us;   /* Without an answer it is ended; 0: 30 s. */

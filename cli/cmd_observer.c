@@ -17,6 +17,8 @@
 #include "cli/command.h"
 #include "cli/table_printer.h"
 #include "cli/text_form.h"
+#include "jobs/jobs.h"
+#include "mapreduce/mapreduce.h"
 
 /* More than an observer keeps: it says so itself. */
 #define SOURCE_BYTES_MAX ((size_t)1 << 20)
@@ -30,13 +32,17 @@ static const struct option observer_create_options[] = {
      "answers with one"},
     {"saw", 0, "FILE", "a Sawzall program: its tables are cells of the output"},
     {"python", 0, "FILE:NAME", "a function of a row that yields changes"},
+    {"job", 0, "NAME",
+     "a job that works row by row, such as inverted_index: the cells that\n"
+     "it makes of a row are what the row stands for"},
+    {"param", 0, "NAME=VALUE", "a parameter of the job; may be given again"},
     {"output", 0, "TABLE", "that it writes, where an answer names no other"},
     {"writes", 0, "COLUMN",
      "TABLE:FAMILY or TABLE:FAMILY:QUALIFIER that it may write; may be\n"
      "given again (default: all of the output)"},
     {"derive", 0, NULL,
      "answers are all that a row stands for: cells of an earlier answer\n"
-     "that are not in the new one are deleted (always so with --saw)"},
+     "that are not in the new one are deleted (always so with --saw, --job)"},
     {"stay", 0, NULL,
      "the command answers each line at once, and is kept for more"},
     {"timeout", 0, "TIME",
@@ -102,12 +108,45 @@ static int take_python(const struct args *args,
     return read_source(a->file, &a->text, err);
 }
 
+static bool takes_param(const struct mr_job *job, struct slice name)
+{
+    for (size_t i = 0; i < job->param_count; i++)
+        if (slice_eq_str(name, job->params[i].name))
+            return true;
+    return false;
+}
+
+/* The job's name, and a line for each parameter. */
+static int take_job(const struct args *args, struct buf *text, struct err *err)
+{
+    const char *name = args_value(args, "job");
+    const struct mr_job *job = jobs_find_by_row(name);
+    if (!job) {
+        err_set(err, ERR_INVALID, "%s is no job that runs row by row", name);
+        err_hint(err, "those are anchor_texts, inverted_index, link_graph");
+        return ERR_INVALID;
+    }
+    buf_append_str(text, name);
+    for (size_t i = 0; i < args_count(args, "param"); i++) {
+        struct slice word = slice_str(args_nth(args, "param", i));
+        size_t n = slice_find_byte(word, '=');
+        if (n == word.len || slice_find_byte(word, '\n') != word.len)
+            return usage_error(args, err, "--param %s: NAME=VALUE is wanted",
+                               word.data);
+        if (!takes_param(job, slice_sub(word, 0, n)))
+            return err_set(err, ERR_INVALID, "job %s takes no parameter %.*s",
+                           name, (int)n, word.data);
+        buf_printf(text, "\n%s", word.data);
+    }
+    return 0;
+}
+
 static int take_program(const struct args *args,
                         struct observer_args *a,
                         struct quarry_observer_program *p,
                         struct err *err)
 {
-    static const char *const kinds[] = {"command", "saw", "python"};
+    static const char *const kinds[] = {"command", "saw", "python", "job"};
     int rc = 0;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         if (!args_value(args, kinds[i]))
@@ -117,9 +156,13 @@ static int take_program(const struct args *args,
                                p->kind, kinds[i]);
         p->kind = kinds[i];
     }
+    if (args_count(args, "param") && (!p->kind || strcmp(p->kind, "job") != 0))
+        return usage_error(args, err, "--param is of --job");
     if (!p->kind)
         return 0;
-    if (strcmp(p->kind, "command") == 0)
+    if (strcmp(p->kind, "job") == 0)
+        rc = take_job(args, &a->text, err);
+    else if (strcmp(p->kind, "command") == 0)
         buf_append_str(&a->text, args_value(args, p->kind));
     else if (strcmp(p->kind, "saw") == 0)
         rc = read_source(args_value(args, p->kind), &a->text, err);

@@ -5,18 +5,17 @@
 #include "bigtable/follow/follow.h"
 #include "bigtable/replication/replication_follower.h"
 #include "bigtable/view/view_follow.h"
+#include "jobs/jobs.h"
 
 static const struct observer_engine *const observer_engines[] = {
-    &observe_command,
-    &observe_python,
-    &observer_saw,
-    NULL,
+    &observe_command, &observe_python, &observer_saw, &observe_job, NULL,
 };
 
 void follow_kinds_init(struct follow_kinds *k,
                        const struct observe_host *allowed)
 {
     *k = (struct follow_kinds){.allowed = *allowed};
+    k->allowed.find_job = jobs_find_by_row;
     k->observer = observer_kind_make(observer_engines, &k->allowed);
     k->list[k->count++] = &view_kind;
     k->list[k->count++] = &replication_follower;

@@ -11,14 +11,21 @@
 #include "jobs/near_duplicates.h"
 
 static const struct job_entry entries[] = {
+    {.name = "anchor_texts",
+     .example = "quarry job run anchor_texts --input "
+                "table:webtable?columns=contents:,http: --output table:anchors",
+     .job = &job_anchor_texts,
+     .by_row = true},
     {.name = "inverted_index",
      .example = "quarry job run inverted_index --input "
                 "table:webtable?columns=contents:,http: --output table:words",
-     .job = &job_inverted_index},
+     .job = &job_inverted_index,
+     .by_row = true},
     {.name = "link_graph",
      .example = "quarry job run link_graph --input "
                 "table:webtable?columns=anchor: --output table:links",
-     .job = &job_link_graph},
+     .job = &job_link_graph,
+     .by_row = true},
     {.name = "main_text",
      .example = "quarry job run main_text --input "
                 "table:webtable?columns=contents:,http:,language: --output "
@@ -80,6 +87,12 @@ const struct mr_job *jobs_find_job(const char *name)
         return e->job;
     part = page_rank_part(name);
     return part ? part : near_duplicates_part(name);
+}
+
+const struct mr_job *jobs_find_by_row(const char *name)
+{
+    const struct job_entry *e = jobs_find(name);
+    return e && e->by_row ? e->job : NULL;
 }
 
 int jobs_run(const struct job_entry *entry,

@@ -6,6 +6,7 @@
 #ifndef JOBS_JOBS_H
 #define JOBS_JOBS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "mapreduce/job.h"
@@ -24,6 +25,9 @@ struct job_entry {
     size_t param_count;
     const struct mr_job *job; /* The job to run, or */
     job_driver_fn driver;     /* the driver that runs several. */
+    /* Each cell that it writes to a table is of one row of the input alone: an
+     * observer may keep them right (docs/observers.md). */
+    bool by_row;
 };
 
 /* All jobs, by name; *@count of them. Static. */
@@ -32,12 +36,15 @@ const struct job_entry *jobs_list(size_t *count);
 const struct job_entry *jobs_find(const char *name);
 /* The struct mr_job called @name, also a part of a driver; or NULL. Static. */
 const struct mr_job *jobs_find_job(const char *name);
+/* The job called @name, if it works row by row; or NULL. Static. */
+const struct mr_job *jobs_find_by_row(const char *name);
 /* Run a job of the list to its end; as mr_run(). Parks. */
 MUST_CHECK int jobs_run(const struct job_entry *entry,
                         const struct mr_options *opts,
                         struct mr_report **report,
                         struct err *err);
 
+extern const struct mr_job job_anchor_texts;
 extern const struct mr_job job_inverted_index;
 extern const struct mr_job job_link_graph;
 extern const struct mr_job job_main_text;

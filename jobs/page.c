@@ -3,6 +3,7 @@
 #include "jobs/page.h"
 
 #include "base/core/buf.h"
+#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/quarry.h"
 #include "mapreduce/warc/archive_reader.h"
@@ -21,8 +22,8 @@ struct page_reader {
     struct http_message message;
     struct buf uri;
     struct buf key;
-    /* Of page_links: links wait for the end of the page, when <base> is known.
-     * hrefs, each with its length before it. */
+    /* Of page_links: links wait for the end of the page, when <base> is known:
+     * href and text of each, with their lengths. */
     struct buf hrefs;
     struct buf link;
     struct buf base;
@@ -163,10 +164,8 @@ bool page_read(struct page_reader *r,
 static void keep_link(void *ctx, const struct html_link *link)
 {
     struct page_reader *r = ctx;
-    struct slice href = charset_link(r->charsets, link->href, &r->link);
-    uint32_t len = (uint32_t)href.len;
-    buf_append(&r->hrefs, &len, sizeof(len));
-    buf_append_slice(&r->hrefs, href);
+    buf_put_lslice(&r->hrefs, charset_link(r->charsets, link->href, &r->link));
+    buf_put_lslice(&r->hrefs, link->text);
 }
 
 /* The base of relative links: the page's URI, or its <base>. */
@@ -200,27 +199,46 @@ static bool is_page_link(struct slice uri)
            slice_starts_with(uri, SLICE_LIT("https:"));
 }
 
-void page_links(struct page_reader *r,
-                const struct page *page,
-                void (*fn)(void *ctx, struct slice target),
-                void *ctx)
+void page_anchors(struct page_reader *r,
+                  const struct page *page,
+                  void (*fn)(void *ctx, struct slice target, struct slice text),
+                  void *ctx)
 {
     struct html_page info;
-    size_t at = 0;
+    struct cursor c;
     if (!page->html || page->uri.len == 0)
         return;
     buf_clear(&r->hrefs);
     html_scan(r->scanner, page->body, keep_link, r, &info);
     find_base(r, page, info.base);
-    while (at < r->hrefs.len) {
-        uint32_t len;
-        memcpy(&len, r->hrefs.data + at, sizeof(len));
-        at += sizeof(len);
-        if (target_key(r, slice_make(r->hrefs.data + at, len)) &&
-            is_page_link(buf_slice(&r->target_uri)))
-            fn(ctx, buf_slice(&r->target_key));
-        at += len;
+    c = cursor_make(buf_slice(&r->hrefs));
+    while (cursor_left(&c) > 0) {
+        struct slice href = cursor_lslice(&c);
+        struct slice text = cursor_lslice(&c);
+        if (target_key(r, href) && is_page_link(buf_slice(&r->target_uri)))
+            fn(ctx, buf_slice(&r->target_key), text);
     }
+}
+
+struct link_call {
+    void (*fn)(void *ctx, struct slice target);
+    void *ctx;
+};
+
+static void call_for_target(void *ctx, struct slice target, struct slice text)
+{
+    const struct link_call *call = ctx;
+    (void)text;
+    call->fn(call->ctx, target);
+}
+
+void page_links(struct page_reader *r,
+                const struct page *page,
+                void (*fn)(void *ctx, struct slice target),
+                void *ctx)
+{
+    struct link_call call = {fn, ctx};
+    page_anchors(r, page, call_for_target, &call);
 }
 
 /* --- words --------------------------------------------------------------- */

@@ -35,6 +35,13 @@ void page_links(struct page_reader *r,
                 void (*fn)(void *ctx, struct slice target),
                 void *ctx);
 
+/* The same with the text of each link, of which there are several to one page
+ * where it has several. */
+void page_anchors(struct page_reader *r,
+                  const struct page *page,
+                  void (*fn)(void *ctx, struct slice target, struct slice text),
+                  void *ctx);
+
 /* Call fn for each word of @text in lower case: runs of letters, digits and
  * bytes above ASCII. With @html tags, comments, scripts and styles are left out
  * and character references end a word. */

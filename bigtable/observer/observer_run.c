@@ -17,8 +17,10 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 
-/* Changes of one transaction, about. */
-#define BATCH_BYTES ((size_t)64 << 10)
+/* Changes of one transaction, about: as many as are there, up to this. Rows
+ * that several of them write, such as those of frequent words, are written
+ * once. */
+#define BATCH_BYTES ((size_t)1 << 20)
 /* Of the cells of rows that a program is given together, about. */
 #define GROUP_BYTES ((size_t)4 << 20)
 

@@ -19,7 +19,7 @@ static json_t *list_of(const char *const *texts, size_t count)
 
 static int check_kind(const struct quarry_observer_spec *spec, struct err *err)
 {
-    static const char *const kinds[] = {"command", "saw", "python"};
+    static const char *const kinds[] = {"command", "saw", "python", "job"};
     const struct quarry_observer_program *p = &spec->program;
     bool known = !p->kind;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -27,7 +27,8 @@ static int check_kind(const struct quarry_observer_spec *spec, struct err *err)
     if (!known)
         return err_set(
             err, ERR_INVALID,
-            "\"%.20s\" is no kind of program: command, saw or python", p->kind);
+            "\"%.20s\" is no kind of program: command, saw, python or job",
+            p->kind);
     if (p->kind && p->text.len == 0)
         return err_set(err, ERR_INVALID, "the observer's program is empty");
     if (p->text.len > PROGRAM_BYTES_MAX)
@@ -40,11 +41,11 @@ static int check_kind(const struct quarry_observer_spec *spec, struct err *err)
 /* NULL: it is not UTF-8. */
 static json_t *program_of(const struct quarry_observer_program *p)
 {
-    bool saw = strcmp(p->kind, "saw") == 0;
+    bool whole = strcmp(p->kind, "saw") == 0 || strcmp(p->kind, "job") == 0;
     json_t *doc = json_pack(
         "{s:s, s:s%, s:b, s:b, s:I, s:I}", "kind", p->kind, "text",
-        p->text.data, p->text.len, "derives", (int)(p->derives || saw), "stays",
-        (int)p->stays, "timeout_us",
+        p->text.data, p->text.len, "derives", (int)(p->derives || whole),
+        "stays", (int)p->stays, "timeout_us",
         (json_int_t)(p->timeout_us ? p->timeout_us : OBSERVER_TIMEOUT_US),
         "memory_bytes",
         (json_int_t)(p->memory_bytes ? p->memory_bytes

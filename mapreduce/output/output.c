@@ -100,6 +100,8 @@ static int sink_open(struct mr_output *o, struct sink *s, struct err *err)
     const struct output_context *ctx = &o->set->ctx;
     struct buf path = BUF_INIT;
     int rc;
+    if (ctx->take)
+        return 0;
     output_path(&path, o->staging, o->set->prefix, s->name);
     s->bulk = o->spec->bulk;
     s->records = !s->bulk && o->spec->kind != MR_SPEC_FILE;
@@ -223,6 +225,12 @@ int output_set_error(const struct output_set *s, struct err *err)
             return rc;
     }
     return 0;
+}
+
+void output_set_forget(struct output_set *s)
+{
+    PRE(s->ctx.take != NULL);
+    s->code = 0;
 }
 
 int output_set_finish(struct output_set *s, struct err *err)
@@ -419,6 +427,15 @@ bulk_write(struct mr_output *o, struct slice row, const struct table_change *c)
     }
 }
 
+static void take_change(struct mr_output *o,
+                        struct slice row,
+                        const struct table_change *change)
+{
+    struct output_set *s = o->set;
+    if (s->code == 0)
+        s->code = s->ctx.take(s->ctx.take_ctx, row, change, &s->err);
+}
+
 static void change_write(struct mr_output *o,
                          struct slice row,
                          const struct table_change *change)
@@ -428,6 +445,8 @@ static void change_write(struct mr_output *o,
     if (row.len == 0 || row.len > MR_KEY_BYTES_MAX) {
         output_set_misuse(o->set, "changed a row whose name is empty or too "
                                   "long");
+    } else if (o->set->ctx.take) {
+        take_change(o, row, change);
     } else if (o->part.bulk) {
         bulk_write(o, row, change);
     } else {

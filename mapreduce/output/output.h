@@ -28,6 +28,7 @@ struct key_loan;
 struct quarry;
 
 struct output_set;
+struct table_change;
 
 struct output_context {
     struct job_files files;
@@ -43,6 +44,12 @@ struct output_context {
     const struct key_loan *loans;
     size_t loan_count;
     const unsigned char *scratch_key; /* Of SPECs with `scratch`. */
+    /* Receives the changes of tables, instead of files; NULL: files do. */
+    int (*take)(void *ctx,
+                struct slice row,
+                const struct table_change *change,
+                struct err *err);
+    void *take_ctx;
 };
 
 /* Open the parts of all outputs. @prefix ("r00003.1") names the attempt. Owned:
@@ -56,6 +63,8 @@ MUST_CHECK int output_set_open(const struct output_context *ctx,
 struct mr_output *output_set_find(struct output_set *s, const char *name);
 /* The first error of any write so far, or 0. Does not park. */
 int output_set_error(const struct output_set *s, struct err *err);
+/* Forget it, where changes are taken row by row: the next row's are good. */
+void output_set_forget(struct output_set *s);
 /* Complete all files and flush them to the disk. Returns the first error of all
  * writes. Parks. */
 MUST_CHECK int output_set_finish(struct output_set *s, struct err *err);

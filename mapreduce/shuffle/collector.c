@@ -186,6 +186,10 @@ static void collector_fail(struct collector *c, int code)
 /* Write the pairs in memory as a run, and clear the memory. */
 static void spill_memory(struct collector *c)
 {
+    if (c->code == 0 && !c->opts.spill_path)
+        collector_fail(c, err_set(&c->err, ERR_TOOBIG,
+                                  "emitted more than %zu bytes of pairs",
+                                  c->opts.memory_bytes));
     if (c->code == 0 && !c->spilled) {
         collector_fail(c, spill_writer_open(&c->spill, c->opts.world,
                                             c->opts.spill_path, &c->codec,

@@ -44,7 +44,8 @@ struct collector_options {
     unsigned partition_count;
     const struct slice *cuts; /* Total order: the first keys of partitions 1 and
                                  above; NULL otherwise. Borrowed. */
-    const char *spill_path;   /* Borrowed. */
+    const char *spill_path;   /* Borrowed. NULL: what does not fit into the
+                                 memory is an error (ERR_TOOBIG). */
     char *memory;             /* Borrowed; aligned to 64. */
     size_t memory_bytes;
     int level;               /* Of zstd, for spills. */

@@ -175,7 +175,8 @@ ALLOWED = {
                          "bigtable/observer/observer_code.h",
                          "mapreduce/observe/observe_command.h",
                          "bigtable/view/view_follow.h",
-                         "bigtable/replication/replication_follower.h", "cli/"],
+                         "bigtable/replication/replication_follower.h",
+                         "jobs/jobs.h", "cli/"],
     # SQL stands on the public library, as any program may.
     "bigtable/googlesql": ["base/core/", "bigtable/googlesql/"],
     "bigtable/sql": ["base/core/", "base/runtime/sync.h", "bigtable/quarry.h",
@@ -200,8 +201,9 @@ ALLOWED = {
     "mapreduce/cluster": MASTER + [
         "chubby-lite/chubby.h", "gfs-lite/fs_proxy.h", "gfs-lite/routed.h",
         "mapreduce/cluster/"],
-    # Programs of observers that are processes, in the cages of jobs.
+    # Programs of observers: processes in the cages of jobs, and jobs.
     "mapreduce/observe": SANDBOX + [
+        "mapreduce/attempt/row_job.h",
         "bigtable/quarry", "bigtable/follow/follow.h",
         "bigtable/observer/observer_code.h", "mapreduce/observe/"],
     "mapreduce/lines": ["base/core/", "base/runtime/sync.h",
