@@ -80,6 +80,10 @@ class Examples(CliTest):
         """Pictures from two sources become a map in memory."""
         self.run_page("imagery")
 
+    def test_incremental(self):
+        """Observers keep right what jobs make of pages that change."""
+        self.run_page("incremental")
+
     def test_own_job(self):
         """A job in C is built against what is installed; Python and Sawzall
         answer the same, and all of them on a cell, too."""
