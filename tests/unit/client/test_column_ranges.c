@@ -220,8 +220,8 @@ static void check_cells(struct wide *w, const struct quarry_row *all)
 
 /* --- Tests --------------------------------------------------------------- */
 
-/* What is read of some columns is what is in the whole row, whatever was set
- * and deleted, in memory and in files; a check by cells agrees with it. */
+/* A read of some columns finds what a read of the row has of them, whatever was
+ * set and deleted, in memory and in files; a check by cells agrees with it. */
 START_TEST(test_some_of_all)
 {
     struct wide w;
