@@ -13,8 +13,6 @@
 #include "bigtable/gateway/api_jwt.h"
 
 #define FILE_BYTES_MAX ((size_t)4 << 20)
-/* Mode bits of group and others. */
-#define OTHERS_MODE 077
 
 struct token {
     unsigned char hash[API_TOKEN_HASH_BYTES];
@@ -152,17 +150,6 @@ read_file(struct world *w, const char *path, struct buf *out, struct err *err)
     return rc;
 }
 
-static int check_mode(struct world *w, const char *path, struct err *err)
-{
-    struct file_info info;
-    int rc = world_stat(w, path, &info, err);
-    if (rc == 0 && (info.mode & OTHERS_MODE)) {
-        rc = err_set(err, ERR_DENIED, "%s: others may read or write it", path);
-        err_hint(err, "chmod 600 %s", path);
-    }
-    return rc;
-}
-
 int api_auth_reload(struct api_auth *a, struct err *err)
 {
     struct tokens fresh = {.items = NULL};
@@ -170,7 +157,7 @@ int api_auth_reload(struct api_auth *a, struct err *err)
     int rc = 0;
     if (!a->path)
         return 0;
-    rc = check_mode(a->world, a->path, err);
+    rc = world_check_secret(a->world, a->path, err);
     if (rc == 0)
         rc = read_file(a->world, a->path, &text, err);
     if (rc == 0)

@@ -83,7 +83,7 @@ static int oracle_open(struct master_term *r, struct err *err)
     stamp_source_open(&o->source, MAX_OF(bound, last + 1),
                       world_mono_ns(r->world));
     from = stamp_source_next(&o->source, (int64_t)world_now_us(r->world),
-                             o->source.since_ns);
+                             o->source.last_ns);
     o->is_open = true;
     return oracle_raise(r, from + STAMP_AHEAD_US, err);
 }
@@ -95,15 +95,16 @@ static int oracle_take_locked(struct master_term *r,
 {
     struct oracle *o = &r->oracle;
     int rc = o->is_open ? 0 : oracle_open(r, err);
-    int64_t from = stamp_source_next(
-        &o->source, (int64_t)world_now_us(r->world), world_mono_ns(r->world));
+    uint64_t mono_ns = world_mono_ns(r->world);
+    int64_t from =
+        stamp_source_next(&o->source, (int64_t)world_now_us(r->world), mono_ns);
     if (rc == 0 && stamp_source_is_over(&o->source, from, count))
         rc = oracle_raise(r, from + count + STAMP_AHEAD_US, err);
     if (rc)
         return rc;
     if (!chubby_is_safe(r->chubby))
         return err_set(err, ERR_UNAVAILABLE, "this may not be the master");
-    stamp_source_take(&o->source, from, count);
+    stamp_source_take(&o->source, from, count, mono_ns);
     *first = from;
     return 0;
 }

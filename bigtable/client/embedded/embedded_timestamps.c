@@ -94,18 +94,20 @@ int embedded_timestamps(struct quarry *q,
     struct local_oracle *o = q->oracle;
     struct fs *fs = q->store->fs;
     int rc = tablet_env_check_writable(&q->store->env, err);
+    uint64_t mono_ns;
     int64_t from;
     if (rc)
         return rc;
     mutex_lock(&o->lock);
     if (!o->is_open)
         rc = open_oracle(o, fs, err);
+    mono_ns = world_mono_ns(q->world);
     from = stamp_source_next(&o->source, (int64_t)world_now_us(q->world),
-                             world_mono_ns(q->world));
+                             mono_ns);
     if (rc == 0 && stamp_source_is_over(&o->source, from, count))
         rc = raise_bound(o, fs, from + count + STAMP_AHEAD_US, err);
     if (rc == 0) {
-        stamp_source_take(&o->source, from, count);
+        stamp_source_take(&o->source, from, count, mono_ns);
         *first = from;
     }
     mutex_unlock(&o->lock);
