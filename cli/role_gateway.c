@@ -258,17 +258,6 @@ static int choose_principal(struct gateway_host *h,
     return rc;
 }
 
-static int check_secret(struct world *w, const char *path, struct err *err)
-{
-    struct file_info info;
-    int rc = world_stat(w, path, &info, err);
-    if (rc == 0 && (info.mode & 077)) {
-        rc = err_set(err, ERR_DENIED, "%s: others may read this secret", path);
-        err_hint(err, "chmod 600 %s", path);
-    }
-    return rc;
-}
-
 /* TLS of the public API. With tokens beside certificates a client may have
  * either. */
 static int
@@ -283,7 +272,7 @@ open_tls(struct gateway_host *h, const struct role_env *env, struct err *err)
         return 0;
     rc = cli_read_file(env->api_certificate, &certificate, err);
     if (rc == 0)
-        rc = check_secret(env->world, env->api_certificate_key, err);
+        rc = world_check_secret(env->world, env->api_certificate_key, err);
     if (rc == 0)
         rc = cli_read_file(env->api_certificate_key, &key, err);
     if (rc == 0 && *env->api_authority)

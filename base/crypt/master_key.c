@@ -16,8 +16,6 @@
 #include "base/runtime/world.h"
 
 #define MASTER_KEY_LABEL "quarry master key"
-/* Mode bits of group and others. */
-#define OTHERS_MODE 077
 /* Interval of readings for a missing key. */
 #define LOOK_AGAIN_NS UINT64_C(1000000000)
 
@@ -87,19 +85,6 @@ int master_key_parse(struct slice text,
 
 /* --- files --------------------------------------------------------------- */
 
-static int check_key_mode(struct world *w, const char *path, struct err *err)
-{
-    struct file_info info;
-    int rc = world_stat(w, path, &info, err);
-    if (rc == 0 && (info.mode & OTHERS_MODE)) {
-        err_set(err, ERR_DENIED,
-                "%s: others than its owner may read this master key", path);
-        err_hint(err, "chmod 600 %s", path);
-        return ERR_DENIED;
-    }
-    return rc;
-}
-
 static int read_key_file(struct world *w,
                          const char *path,
                          struct aead_key *out,
@@ -108,7 +93,7 @@ static int read_key_file(struct world *w,
     char text[MASTER_TEXT_BYTES_MAX];
     struct file *f;
     size_t got = 0;
-    int rc = check_key_mode(w, path, err);
+    int rc = world_check_secret(w, path, err);
 
     if (rc == 0)
         rc = file_open(w, path, FILE_READ, &f, err);

@@ -18,24 +18,10 @@
 
 /* Longest key or PEM file. */
 #define SECRET_BYTES_MAX ((size_t)64 << 10)
-/* Mode bits of group and others. */
-#define OTHERS_MODE 077
 
 const struct rpc_security rpc_security_default = {.kind = RPC_SECURITY_NONE};
 
 /* --- files --------------------------------------------------------------- */
-
-static int check_mode(struct world *w, const char *path, struct err *err)
-{
-    struct file_info info;
-    int rc = world_stat(w, path, &info, err);
-    if (rc == 0 && (info.mode & OTHERS_MODE)) {
-        err_set(err, ERR_DENIED, "%s: others may read this secret", path);
-        err_hint(err, "chmod 600 %s", path);
-        return ERR_DENIED;
-    }
-    return rc;
-}
 
 static int read_bytes(struct file *f, struct buf *out, struct err *err)
 {
@@ -67,7 +53,7 @@ read_file(struct world *w, const char *path, struct buf *out, struct err *err)
 static int
 read_secret(struct world *w, const char *path, struct buf *out, struct err *err)
 {
-    int rc = check_mode(w, path, err);
+    int rc = world_check_secret(w, path, err);
     return rc ? rc : read_file(w, path, out, err);
 }
 

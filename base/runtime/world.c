@@ -10,6 +10,11 @@
 #include "base/core/panic.h"
 #include "base/runtime/world_ops.h"
 
+/* Mode bits that a secret must not have, and those of one that belongs to root.
+ */
+#define SECRET_OTHERS       077u
+#define ROOTS_SECRET_OTHERS 037u
+
 void world_free(struct world *w)
 {
     if (w)
@@ -226,6 +231,21 @@ int world_stat(struct world *w,
                struct err *err)
 {
     return w->ops->stat(w, path, info, err);
+}
+
+int world_check_secret(struct world *w, const char *path, struct err *err)
+{
+    struct file_info info;
+    int rc = world_stat(w, path, &info, err);
+    if (rc)
+        return rc;
+    if (info.mode & (info.is_roots ? ROOTS_SECRET_OTHERS : SECRET_OTHERS)) {
+        err_set(err, ERR_DENIED, "%s: others may read or write this secret",
+                path);
+        err_hint(err, "chmod 600 %s", path);
+        return ERR_DENIED;
+    }
+    return 0;
 }
 
 int world_sync_dir(struct world *w, const char *path, struct err *err)

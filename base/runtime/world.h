@@ -97,6 +97,7 @@ struct file_info {
     uint64_t size_bytes;
     uint64_t modified_us; /* Wall clock, µs since 1970. */
     unsigned mode;        /* Permission bits; 0600 in the simulation. */
+    bool is_roots;        /* Root owns it, and this process is not root's. */
 };
 
 /* Open @path. *@out is owned. Parks. Errors: those of open(2). */
@@ -200,6 +201,12 @@ MUST_CHECK int world_stat(struct world *w,
                           const char *path,
                           struct file_info *info,
                           struct err *err);
+/* Refuse (ERR_DENIED, with a hint) a secret at @path that others than its owner
+ * may read or write. Of a file that belongs to root the group may read it: so
+ * orchestrators hand secrets to processes that are not root's (the rule of
+ * PostgreSQL's ssl_key_file). Parks. Errors: those of world_stat(), too. */
+MUST_CHECK int
+world_check_secret(struct world *w, const char *path, struct err *err);
 /* Make names that were created, renamed or removed in directory @path
  * durable. Parks. */
 MUST_CHECK int

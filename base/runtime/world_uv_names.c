@@ -175,6 +175,7 @@ int real_stat(struct world *w,
     info->kind = kind_of(c.st.st_mode);
     info->size_bytes = (uint64_t)c.st.st_size;
     info->mode = (unsigned)c.st.st_mode & 07777;
+    info->is_roots = c.st.st_uid == 0 && geteuid() != 0;
     info->modified_us = (uint64_t)c.st.st_mtim.tv_sec * 1000000 +
                         (uint64_t)c.st.st_mtim.tv_nsec / 1000;
     return 0;

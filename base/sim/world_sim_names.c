@@ -75,6 +75,7 @@ int sim__stat(struct world *base,
     info->size_bytes = n->data.len;
     info->modified_us = n->modified_us;
     info->mode = 0600;
+    info->is_roots = false;
     return 0;
 }
 

@@ -7,8 +7,6 @@
 #include "base/runtime/world.h"
 
 #define FILE_BYTES_MAX ((size_t)256 << 10)
-/* Mode bits of group and others. */
-#define OTHERS_MODE 077
 
 static const struct slice HASH_PREFIX = {"sha256:", 7};
 
@@ -110,11 +108,9 @@ void console_tokens_close(struct console_tokens *t)
 static int check_file(struct world *w, const char *path, struct err *err)
 {
     struct file_info info;
-    int rc = world_stat(w, path, &info, err);
-    if (rc == 0 && (info.mode & OTHERS_MODE)) {
-        rc = err_set(err, ERR_DENIED, "%s: others may read or write it", path);
-        err_hint(err, "chmod 600 %s", path);
-    }
+    int rc = world_check_secret(w, path, err);
+    if (rc == 0)
+        rc = world_stat(w, path, &info, err);
     if (rc == 0 && info.size_bytes > FILE_BYTES_MAX)
         rc = err_set(err, ERR_TOOBIG, "%s: over %zu bytes", path,
                      FILE_BYTES_MAX);

@@ -15,6 +15,10 @@
 
 /* --- Helpers ------------------------------------------------------------- */
 
+/* Nobody's, whatever is called so here. */
+#define SECRET_USER  65534
+#define SECRET_GROUP 65534
+
 static struct world *world;
 static char path_text[4][512];
 
@@ -357,6 +361,66 @@ START_TEST(test_dir_lock)
 
 END_TEST
 
+/* The outcome of checking the secret @name in @dir for a process of user @uid.
+ */
+static int check_secret_as(const char *dir, const char *name, uid_t uid)
+{
+    int status;
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        struct world *w;
+        /* Directories above may be closed to that user. */
+        if (chdir(dir) < 0 || setegid(SECRET_GROUP) < 0 || seteuid(uid) < 0)
+            _exit(255);
+        w = world_real_new();
+        _exit(-world_check_secret(w, name, NULL));
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) != 255);
+    return -WEXITSTATUS(status);
+}
+
+/* Others than its owner may not read or write a secret; but the group may read
+ * one of root's, if the process is not root's. */
+START_TEST(test_secrets)
+{
+    static const struct {
+        mode_t mode;
+        int as_owner;
+        int as_other; /* Of root's file. */
+    } cases[] = {{0400, 0, 0},
+                 {0600, 0, 0},
+                 {0440, ERR_DENIED, 0},
+                 {0640, ERR_DENIED, 0},
+                 {0460, ERR_DENIED, ERR_DENIED},
+                 {0604, ERR_DENIED, ERR_DENIED},
+                 {0444, ERR_DENIED, ERR_DENIED},
+                 {0601, ERR_DENIED, ERR_DENIED}};
+
+    const char *dir = test_tmpdir();
+    const char *path = in_dir(0, dir, "secret");
+    struct err err = ERR_INIT;
+    world = world_real_new();
+    ck_assert_int_eq(world_check_secret(world, path, &err), ERR_NOTFOUND);
+    file_close(must_open(path, FILE_WRITE | FILE_CREATE));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ck_assert_int_eq(chmod(path, cases[i].mode), 0);
+        ck_assert_int_eq(world_check_secret(world, path, &err),
+                         cases[i].as_owner);
+        if (cases[i].as_owner)
+            ck_assert_ptr_nonnull(strstr(err.hint, "chmod 600"));
+        if (geteuid() == 0) {
+            ck_assert_int_eq(chmod(dir, 0711), 0);
+            ck_assert_int_eq(check_secret_as(dir, "secret", SECRET_USER),
+                             cases[i].as_other);
+        }
+    }
+    world_free(world);
+}
+
+END_TEST
+
 /* Clocks advance, sleeps last, random numbers differ. */
 START_TEST(test_time_and_chance)
 {
@@ -384,4 +448,5 @@ TEST_MAIN("world",
           test_lock_names_holder,
           test_lock_ends_with_process,
           test_dir_lock,
+          test_secrets,
           test_time_and_chance)
