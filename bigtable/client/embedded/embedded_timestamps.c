@@ -102,8 +102,8 @@ int embedded_timestamps(struct quarry *q,
     if (!o->is_open)
         rc = open_oracle(o, fs, err);
     mono_ns = world_mono_ns(q->world);
-    from = stamp_source_next(&o->source, (int64_t)world_now_us(q->world),
-                             mono_ns);
+    from =
+        stamp_source_next(&o->source, (int64_t)world_now_us(q->world), mono_ns);
     if (rc == 0 && stamp_source_is_over(&o->source, from, count))
         rc = raise_bound(o, fs, from + count + STAMP_AHEAD_US, err);
     if (rc == 0) {
