@@ -127,5 +127,9 @@ void cli_remark(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct buf;
 MUST_CHECK int
 cli_read_file(const char *path, struct buf *out, struct err *err);
+/* Append wombat.js, in the directory @given or, if that is NULL, where
+ * `scripts/deps replay` puts it; only one that was given must be there. */
+MUST_CHECK int
+cli_read_wombat(const char *given, struct buf *out, struct err *err);
 
 #endif /* CLI_CLI_H */

@@ -56,12 +56,8 @@ static int serve_on_loop(struct replay_run *run, struct err *err)
     return run->rc;
 }
 
-/* Append wombat.js, of --wombat or where `scripts/deps replay` puts it. Only
- * one that was asked for must be there. */
-static int
-read_wombat(const struct args *args, struct buf *out, struct err *err)
+int cli_read_wombat(const char *given, struct buf *out, struct err *err)
 {
-    const char *given = args_value(args, "wombat");
     const char *cache = remote_variable("QUARRY_REPLAY_CACHE");
     const char *home = remote_variable("HOME");
     struct buf path = BUF_INIT;
@@ -106,7 +102,7 @@ static int run_replay(struct cli *cli, const struct args *args, struct err *err)
     struct replay_run run = {.cli = cli, .err = err};
     int rc = read_policy(args, &policy, err);
     if (rc == 0)
-        rc = read_wombat(args, &wombat, err);
+        rc = cli_read_wombat(args_value(args, "wombat"), &wombat, err);
     if (rc == 0)
         rc = cli_table(cli, args->words[0], CLI_READ, &t, err);
     if (rc) {

@@ -119,6 +119,7 @@ extern const struct command scan_commands[];
 extern const struct command import_commands[];
 extern const struct command export_commands[];
 extern const struct command replay_commands[];
+extern const struct command search_commands[];
 extern const struct command saw_commands[];
 extern const struct command job_commands[];
 extern const struct command inspect_commands[];

@@ -84,7 +84,20 @@ MUST_CHECK int dump_namenode_image(struct cli *cli,
                                    const struct dump_options *opts,
                                    struct err *err);
 
+/* Of a search index: its manifest; a segment, with opts->entries its terms. */
+MUST_CHECK int dump_search_manifest(struct cli *cli,
+                                    struct fs *fs,
+                                    const char *name,
+                                    struct err *err);
+MUST_CHECK int dump_search_segment(struct cli *cli,
+                                   struct fs *fs,
+                                   const char *name,
+                                   const struct dump_options *opts,
+                                   struct err *err);
+
 /* By the first or last bytes of a file. */
+bool is_search_manifest(struct slice head);
+bool is_search_segment(struct slice head);
 bool is_sstable_file(struct slice tail);
 bool is_manifest(struct slice head);
 bool is_log_segment(struct slice head);

@@ -54,11 +54,11 @@ read_edges(struct cli *cli, const char *path, struct edges *e, struct err *err)
 }
 
 /* Keys of the store that the file in @dir is of, if it is encrypted: beside it,
- * or one above. */
+ * or up to two above. */
 static int
 take_keys(struct cli *cli, struct fs *fs, const char *dir, struct err *err)
 {
-    static const char *const names[] = {"KEYS", "../KEYS"};
+    static const char *const names[] = {"KEYS", "../KEYS", "../../KEYS"};
     struct master_keys *masters;
     struct keyring *k = NULL;
     int rc = cli_master_keys(cli, &masters, err);
@@ -107,6 +107,10 @@ static int dump_file(struct cli *cli,
         return dump_replica_snapshot(cli, fs_keyring(fs), path, opts, err);
     if (is_chunk_file(head))
         return dump_chunk_file(cli, path, opts, err);
+    if (is_search_manifest(head))
+        return dump_search_manifest(cli, fs, name, err);
+    if (is_search_segment(head))
+        return dump_search_segment(cli, fs, name, opts, err);
     if (is_sstable_file(tail))
         return dump_sstable_file(cli, fs, name, opts, err);
     rc = dump_record_file(cli, path, opts, err);
@@ -164,10 +168,11 @@ const struct command inspect_commands[] = {
     {.name = "dump",
      .arguments = "FILE",
      .summary = "Show what a file of a store or a job holds",
-     .details = "SSTables, manifests, log segments, what says how long a "
-                "log is (log/synced),\nsnapshots of cells and of namenodes, "
-                "KEYS (without the keys in it), chunks,\nrecord files: told by "
-                "content.",
+     .details =
+         "SSTables, manifests, log segments, what says how long a "
+         "log is (log/synced),\nsnapshots of cells and of namenodes, "
+         "KEYS (without the keys in it), chunks,\nsegments and manifests of "
+         "search indexes, record files: told by content.",
      .examples =
          "quarry dump quarry-data/tables/000012.sst --entries --limit 5",
      .words_min = 1,

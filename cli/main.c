@@ -161,7 +161,7 @@ static const struct command *const families[] = {
     sql_commands,        trace_commands,       debug_commands,
     completion_commands, replication_commands, follow_commands,
     view_commands,       observer_commands,    index_commands,
-    slurm_commands,      backup_commands,
+    slurm_commands,      backup_commands,      search_commands,
 };
 
 void commands_each(void (*visit)(void *ctx, const struct command *c), void *ctx)

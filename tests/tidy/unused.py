@@ -28,6 +28,7 @@ ALLOWED = {
     "ZDICT_STATIC_LINKING_ONLY": "is for zdict.h",
     "ZLIB_CONST": "is for zlib.h",
     "OP_OF_CLUSTER": "is used by bigtable/client/target_ops.def",
+    "word_breaks_plain": "is the slow way that the quick one is tested against",
     "cdx_line": "is a line of an index of archives",
     "fault_*": "tests and quarry-sim arm the points where the product may fail",
     "names_check": "checks all invariants of the namenode's names",

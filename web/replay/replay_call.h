@@ -6,6 +6,7 @@
 #include "base/core/err.h"
 #include "base/http/http_form.h"
 #include "web/replay/archive.h"
+#include "web/replay/replay_server.h"
 #include "web/replay/replay_url.h"
 
 struct http_reply;
@@ -25,6 +26,8 @@ struct replay_server {
     struct buf secret;     /* "/~0123…": see replay_server.h. */
     struct buf secret_web; /* The same and "/web/". */
     bool is_proxy;
+    replay_guest guest; /* NULL: none. */
+    void *guest_ctx;
 };
 
 struct replay_call {

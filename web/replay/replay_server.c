@@ -122,6 +122,16 @@ replay_own(struct replay_call *k, struct slice path, const struct http_form *q)
     return true;
 }
 
+/* Pages that are not replay's, at its address: not for archived pages. */
+static bool replay_guest_page(struct replay_call *k,
+                              struct slice path,
+                              const struct http_form *query)
+{
+    const struct replay_server *r = k->replay;
+    return r->guest && !k->is_archived &&
+           r->guest(r->guest_ctx, path, query, k->reply);
+}
+
 static void replay_route(struct replay_call *k, struct slice target)
 {
     struct slice path = slice_sub(target, 0, slice_find_byte(target, '?'));
@@ -133,7 +143,7 @@ static void replay_route(struct replay_call *k, struct slice target)
         http_form_close(&query);
         query = (struct http_form){.text = NULL};
     }
-    if (replay_own(k, path, &query)) {
+    if (replay_guest_page(k, path, &query) || replay_own(k, path, &query)) {
     } else if (slice_starts_with(target, SLICE_LIT(REPLAY_WEB))) {
         replay_web(k, slice_sub(target, strlen(REPLAY_WEB), target.len),
                    &query);
@@ -262,6 +272,8 @@ int replay_server_open(const struct replay_options *opts,
                              opts->is_fixed, opts->policy);
     r->table_name = mem_strdup(opts->table_name);
     r->is_proxy = opts->is_proxy;
+    r->guest = opts->guest;
+    r->guest_ctx = opts->guest_ctx;
     make_secret(r);
     buf_append_slice(&r->wombat, opts->wombat);
     rc = http_listen_documents(opts->address, opts->names, &documents,

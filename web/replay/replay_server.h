@@ -23,8 +23,18 @@
 #include "base/core/slice.h"
 
 struct archive_policy;
+struct http_form;
+struct http_reply;
+struct http_request;
 struct quarry_table;
 struct replay_server;
+
+/* Answer a request for @path, if it is one of the caller's own; else false. May
+ * park. Never asked for what an archived page asks. */
+typedef bool (*replay_guest)(void *ctx,
+                             struct slice path,
+                             const struct http_form *query,
+                             struct http_reply *reply);
 
 struct replay_options {
     struct quarry_table *table; /* Borrowed, as all strings. */
@@ -36,6 +46,9 @@ struct replay_options {
     bool is_proxy;       /* Also answer as a proxy. */
     /* Which captures are not shown; NULL: all are. */
     const struct archive_policy *policy;
+    replay_guest guest;  /* Other pages at the same address, asked first; or
+                            NULL. */
+    void *guest_ctx;
 };
 
 /* Serve. PRE: on a fiber. *@out is owned. Parks. Errors: ERR_INVALID (the

@@ -1,0 +1,480 @@
+/* quarry search …: an index of a Webtable's pages, and what is found in it. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/core/buf.h"
+#include "base/core/text.h"
+#include "base/crypt/keyring.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/bulk_load.h"
+#include "bigtable/quarry.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/remote_call.h"
+#include "cli/table_printer.h"
+#include "gfs-lite/fs.h"
+#include "web/search/pages/search_pages.h"
+#include "web/search/search.h"
+
+#define SEARCH_ADDRESS "127.0.0.1:7490"
+#define LOOK_US        UINT64_C(100000)
+
+/* --- where indexes are --------------------------------------------------- */
+
+/* A cluster that encrypts its tables keeps the keys to its servers: an index in
+ * its file system would be readable text. */
+static int
+refuse_encrypted(struct quarry *q, const char *table, struct err *err)
+{
+    struct key_loan loan;
+    int rc = quarry_bulk_lend(q, table, "search", &loan, err);
+    if (!rc && loan.key_id) {
+        rc = err_set(err, ERR_UNSUPPORTED,
+                     "the cluster encrypts its tables, and an index of %s "
+                     "would not be",
+                     table);
+        err_hint(err, "export the table to an encrypted directory, and build "
+                      "the index there");
+    }
+    key_loan_close(&loan);
+    return rc;
+}
+
+/* The file system of the target, with the keys of a directory. Owned. */
+static int search_files(struct cli *cli, struct fs **out, struct err *err)
+{
+    struct quarry *q;
+    struct master_keys *masters = NULL;
+    int rc = cli_store(cli, CLI_READ, &q, err);
+    *out = NULL;
+    if (!rc)
+        rc = quarry_bulk_files(q, out, err);
+    if (!rc && quarry_is_directory(q)) {
+        rc = cli_master_keys(cli, &masters, err);
+        if (!rc)
+            rc = fs_open_keyring(*out, "KEYS", masters, false, err);
+    }
+    if (rc) {
+        fs_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* --- build --------------------------------------------------------------- */
+
+static int show_progress(void *ctx, const struct search_progress *p)
+{
+    struct buf extra = BUF_INIT;
+    text_put_count(&extra, p->rows);
+    buf_append_str(&extra, " rows, ");
+    text_put_count(&extra, p->documents);
+    buf_append_str(&extra, " pages");
+    progress_bytes(ctx, 0, 0, buf_cstr(&extra));
+    buf_close(&extra);
+    return interrupted();
+}
+
+static void print_built(struct cli *cli, const struct search_build_report *r)
+{
+    static const char *const ways[] = {"all rows", "compared", "changes"};
+    static const struct sheet_column columns[] = {
+        {"way", SHEET_TEXT},         {"rows", SHEET_NUMBER},
+        {"rows_read", SHEET_NUMBER}, {"removed", SHEET_NUMBER},
+        {"pages", SHEET_NUMBER},     {"index_pages", SHEET_NUMBER},
+        {"segments", SHEET_NUMBER},  {"index_bytes", SHEET_BYTES}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    sheet_add_str(&s, ways[r->way]);
+    sheet_add_u64(&s, r->done.rows);
+    sheet_add_u64(&s, r->done.rows_read);
+    sheet_add_u64(&s, r->rows_removed);
+    sheet_add_u64(&s, r->done.documents);
+    sheet_add_u64(&s, r->live_documents);
+    sheet_add_u64(&s, r->segment_count);
+    sheet_add_u64(&s, r->index_bytes);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+static int run_build(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct search_build_options o = {.from_scratch =
+                                         args_flag(args, "from-scratch"),
+                                     .compare = args_flag(args, "compare")};
+    struct search_build_report report;
+    struct progress progress;
+    struct quarry *q;
+    uint64_t memory = 0;
+    int rc = 0;
+    if (args_value(args, "memory"))
+        rc = text_parse_bytes(slice_str(args_value(args, "memory")), &memory,
+                              err);
+    o.memory_bytes = (size_t)memory;
+    if (!rc)
+        rc = cli_table(cli, args->words[0], CLI_READ, &o.table, err);
+    if (rc)
+        return rc;
+    o.world = cli->world;
+    rc = cli_store(cli, CLI_READ, &q, err);
+    if (!rc && !quarry_is_directory(q))
+        rc = refuse_encrypted(q, args->words[0], err);
+    if (!rc)
+        rc = search_files(cli, &o.fs, err);
+    if (!rc) {
+        progress_start(&progress, cli, "search build");
+        o.progress = show_progress;
+        o.progress_ctx = &progress;
+        (void)interrupt_watch();
+        rc = search_build(&o, &report, err);
+        interrupt_unwatch();
+        progress_end(&progress);
+    }
+    if (!rc)
+        print_built(cli, &report);
+    fs_close(o.fs);
+    quarry_table_close(o.table);
+    return rc;
+}
+
+static int run_drop(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct fs *fs;
+    int rc = search_files(cli, &fs, err);
+    if (rc)
+        return rc;
+    rc = search_drop(fs, args->words[0], err);
+    fs_close(fs);
+    return rc;
+}
+
+/* --- search -------------------------------------------------------------- */
+
+/* A table with its index, open. */
+struct search_open {
+    struct fs *fs;
+    struct quarry_table *table;
+    struct search_index *index;
+};
+
+static void search_open_close(struct search_open *o)
+{
+    search_index_close(o->index);
+    quarry_table_close(o->table);
+    fs_close(o->fs);
+}
+
+static int search_open(struct cli *cli,
+                       const char *name,
+                       struct search_open *out,
+                       struct err *err)
+{
+    struct search_index_options opts = {.table = name, .world = cli->world};
+    int rc = cli_table(cli, name, CLI_READ, &out->table, err);
+    if (rc) {
+        out->table = NULL;
+        return rc;
+    }
+    rc = search_files(cli, &out->fs, err);
+    opts.fs = out->fs;
+    return rc ? rc : search_index_open(&opts, &out->index, err);
+}
+
+static void print_marked(const struct search_text *t, bool bold)
+{
+    const char *text = t->text.data ? t->text.data : "";
+    size_t at = 0;
+    for (size_t i = 0; i < t->mark_count; i++) {
+        fwrite(text + at, 1, t->marks[i].begin - at, stdout);
+        if (bold)
+            fputs("\033[1m", stdout);
+        fwrite(text + t->marks[i].begin, 1, t->marks[i].end - t->marks[i].begin,
+               stdout);
+        if (bold)
+            fputs("\033[0m", stdout);
+        at = t->marks[i].end;
+    }
+    fwrite(text + at, 1, t->text.len - at, stdout);
+    fputc('\n', stdout);
+}
+
+/* Control characters of an archived text do nothing on a terminal. */
+static void make_printable(struct buf *text)
+{
+    for (size_t i = 0; i < text->len; i++) {
+        unsigned char c = (unsigned char)text->data[i];
+        bool c1 = c == 0xc2 && i + 1 < text->len &&
+                  (unsigned char)text->data[i + 1] < 0xa0;
+        if (c < ' ' || c == 0x7f)
+            text->data[i] = '?';
+        if (c1)
+            text->data[i] = text->data[i + 1] = '?';
+    }
+}
+
+static void
+print_hit(size_t number, const struct search_hit *hit, struct search_page *page)
+{
+    bool bold = isatty(STDOUT_FILENO) == 1;
+    struct buf time = BUF_INIT;
+    make_printable(&page->url);
+    make_printable(&page->title.text);
+    make_printable(&page->snippet.text);
+    printf("%zu. ", number);
+    print_marked(&page->title, bold);
+    text_put_time(&time, hit->time_us / 1000000 * 1000000);
+    printf("   %.*s  %s", SLICE_ARG(buf_slice(&page->url)), buf_cstr(&time));
+    if (hit->capture_count > 1)
+        printf("  %u captures", hit->capture_count);
+    if (hit->alike_count)
+        printf("  %u alike", hit->alike_count);
+    fputc('\n', stdout);
+    if (page->snippet.text.len) {
+        fputs("   ", stdout);
+        print_marked(&page->snippet, bold);
+    }
+    buf_close(&time);
+}
+
+static void print_hit_json(const struct search_hit *hit,
+                           const struct search_page *page)
+{
+    json_t *doc = search_hit_json(hit, page);
+    char *text = json_dumps(doc, JSON_COMPACT | JSON_REAL_PRECISION(8));
+    puts(text ? text : "{}");
+    free(text);
+    json_decref(doc);
+}
+
+static const struct sheet_column csv_columns[] = {
+    {"url", SHEET_TEXT},     {"time", SHEET_TEXT}, {"title", SHEET_TEXT},
+    {"score", SHEET_NUMBER}, {"row", SHEET_TEXT},  {"snippet", SHEET_TEXT}};
+
+static void add_hit_csv(struct sheet *s,
+                        const struct search_hit *hit,
+                        const struct search_page *page)
+{
+    struct buf time = BUF_INIT;
+    text_put_time(&time, hit->time_us);
+    sheet_add(s, buf_slice(&page->url));
+    sheet_add(s, buf_slice(&time));
+    sheet_add(s, buf_slice(&page->title.text));
+    sheet_addf(s, "%.6f", hit->score);
+    sheet_add(s, hit->row);
+    sheet_add(s, buf_slice(&page->snippet.text));
+    buf_close(&time);
+}
+
+static int print_results(struct cli *cli,
+                         const struct search_open *o,
+                         const struct search_results *results,
+                         size_t skip,
+                         struct err *err)
+{
+    struct search_page page = {.url = BUF_INIT};
+    struct sheet s;
+    int rc = 0;
+    sheet_init(&s, csv_columns, ARRAY_LEN(csv_columns));
+    for (size_t i = 0; i < results->count && !rc; i++) {
+        const struct search_hit *hit = &results->hits[i];
+        rc = search_describe(o->index, o->table, results, hit, &page, err);
+        if (rc)
+            break;
+        switch (cli->format) {
+        case FORMAT_TEXT: print_hit(skip + i + 1, hit, &page); break;
+        case FORMAT_JSON: print_hit_json(hit, &page); break;
+        case FORMAT_CSV: add_hit_csv(&s, hit, &page); break;
+        }
+    }
+    if (!rc && cli->format == FORMAT_CSV)
+        sheet_print(&s, cli->format);
+    sheet_close(&s);
+    search_page_close(&page);
+    return rc;
+}
+
+static int run_query(struct cli *cli,
+                     const struct args *args,
+                     const struct search_open *o,
+                     struct err *err)
+{
+    struct buf query = BUF_INIT;
+    struct search_results results;
+    struct search_request request = {.keep_alike = args_flag(args, "all")};
+    uint64_t limit = 10;
+    uint64_t skip = 0;
+    int rc = args_number(args, "limit", 1, SEARCH_RESULTS_MAX, &limit, err);
+    if (!rc)
+        rc = args_number(args, "from", 0, SEARCH_RESULTS_MAX - limit, &skip,
+                         err);
+    if (rc)
+        return rc;
+    for (size_t i = 1; i < args->word_count; i++)
+        buf_printf(&query, "%s%s", i > 1 ? " " : "", args->words[i]);
+    request.query = buf_slice(&query);
+    request.limit = (size_t)limit;
+    request.skip = (size_t)skip;
+    rc = search_run(o->index, &request, &results, err);
+    if (!rc)
+        rc = print_results(cli, o, &results, request.skip, err);
+    if (!rc && results.count == 0)
+        cli_remark(cli, "nothing found in %llu pages",
+                   (unsigned long long)results.documents);
+    if (!rc && results.suggestion.len)
+        cli_remark(cli, "did you mean: %.*s", SLICE_ARG(results.suggestion));
+    search_results_close(&results);
+    buf_close(&query);
+    return rc;
+}
+
+static int run_search(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct search_open o = {.fs = NULL};
+    int rc = search_open(cli, args->words[0], &o, err);
+    if (!rc)
+        rc = run_query(cli, args, &o, err);
+    search_open_close(&o);
+    return rc;
+}
+
+/* --- serve --------------------------------------------------------------- */
+
+struct search_serving {
+    struct cli *cli;
+    struct search_server_options options;
+    int rc;
+    struct err *err;
+};
+
+static void serve_search(void *arg)
+{
+    struct search_serving *run = arg;
+    struct search_server *s = NULL;
+    run->rc = search_server_open(&run->options, &s, run->err);
+    if (run->rc == 0) {
+        printf("http://%s/\n", search_server_address(s));
+        fflush(stdout);
+        (void)interrupt_watch();
+        while (!interrupted())
+            world_sleep_us(run->cli->world, LOOK_US);
+        interrupt_unwatch();
+    }
+    search_server_close(s);
+}
+
+static int run_serve(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct search_open o = {.fs = NULL};
+    struct search_serving run = {.cli = cli, .err = err};
+    const char *listen = args_value(args, "listen");
+    const char *names = args_value(args, "names");
+    struct loop *loop = NULL;
+    struct buf wombat = BUF_INIT;
+    int rc = cli_read_wombat(NULL, &wombat, err);
+    if (!rc)
+        rc = search_open(cli, args->words[0], &o, err);
+    if (!rc)
+        rc = loop_new(cli->world, "search", &loop, err);
+    if (!rc) {
+        run.options = (struct search_server_options){
+            .index = o.index,
+            .table = o.table,
+            .table_name = args->words[0],
+            .address = listen ? listen : SEARCH_ADDRESS,
+            .names = names ? names : listen,
+            .wombat = buf_slice(&wombat),
+            .is_fixed = !remote_is_cluster(cli->target) && !cli->in_shell};
+        loop_start(loop);
+        loop_call(loop, "search", serve_search, &run);
+        loop_stop(loop);
+        loop_join(loop);
+        loop_free(loop);
+        rc = run.rc;
+    }
+    search_open_close(&o);
+    buf_close(&wombat);
+    return rc;
+}
+
+/* --- the commands -------------------------------------------------------- */
+
+static const struct option search_options[] = {
+    {"limit", 'n', "N", "results (default: 10)"},
+    {"from", 0, "N", "leave out the best N"},
+    {"all", 0, NULL, "also results that say the same as a better one"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option build_options[] = {
+    {"from-scratch", 0, NULL, "read every row, whatever the index has"},
+    {"compare", 0, NULL, "look at every row although changes are kept"},
+    {"memory", 0, "BYTES", "postings in memory at once (default: 256MiB)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option serve_options[] = {
+    {"listen", 0, "ADDRESS",
+     "host:port to serve on (default: " SEARCH_ADDRESS ")"},
+    {"names", 0, "NAMES", "names of this host, with commas between"},
+    {NULL, 0, NULL, NULL},
+};
+
+const struct command search_commands[] = {
+    {.name = "search",
+     .arguments = "TABLE QUERY…",
+     .summary = "Find archived pages by their words",
+     .details =
+         "Pages come first that have more of the words, or rarer ones, or "
+         "have them in\ntitle, headings, address or links to the page.\n\n"
+         "  \"in a row\"          these words, one after the other\n"
+         "  +needed -excluded   must be there, must not\n"
+         "  title:word          also url:, anchor:, body:\n"
+         "  site:host           the host and those below it; -site:host\n"
+         "  after:2019-05       captured then or later; before:2021\n\n"
+         "quarry search build TABLE makes the index.",
+     .examples = "quarry search webtable 'linked pages'\n"
+                 "quarry search webtable '\"link text\" -site:example.org "
+                 "after:2024' --format json",
+     .words_min = 2,
+     .words_max = WORDS_ANY,
+     .options = {search_options, remote_options},
+     .run = run_search},
+    {.name = "search build",
+     .arguments = "TABLE",
+     .summary = "Make or update the search index of a table of pages",
+     .details =
+         "An index that is there is brought up to date: only rows that changed "
+         "are read, found\nby the changes that the table keeps, or else by a "
+         "look at all but the pages of every row.",
+     .examples = "quarry search build webtable",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {build_options, remote_options},
+     .run = run_build},
+    {.name = "search drop",
+     .arguments = "TABLE",
+     .summary = "Remove the search index of a table",
+     .examples = "quarry search drop webtable",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {remote_options},
+     .run = run_drop},
+    {.name = "search serve",
+     .arguments = "TABLE",
+     .summary = "Search in a browser; results open as they were archived",
+     .details = "Serves a page for people, /search.json?q=… for programs, "
+                "and the archived pages\nas quarry replay does, until Ctrl-C. "
+                "A new index is used as soon as it is built.",
+     .examples = "quarry search serve webtable --listen 127.0.0.1:8080",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {serve_options, remote_options},
+     .run = run_serve},
+    {.name = NULL},
+};

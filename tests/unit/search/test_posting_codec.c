@@ -1,0 +1,184 @@
+/* Postings as bytes: what was written is read, and nothing else is. */
+#include <stdlib.h>
+
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/rand.h"
+#include "tests/lib/check_main.h"
+#include "web/search/segment/posting_codec.h"
+
+struct block {
+    uint32_t docs[POSTING_BLOCK_MAX];
+    uint32_t frequencies[POSTING_BLOCK_MAX];
+    uint8_t weights[POSTING_BLOCK_MAX];
+    size_t count;
+    uint32_t base;
+    uint32_t end;
+};
+
+/* Values of all sizes: most small, some anywhere. */
+static uint32_t draw(struct rand_gen *r, uint32_t max)
+{
+    unsigned bits = (unsigned)rand_below(r, 32);
+    return (uint32_t)rand_below(r,
+                                MIN_OF((uint64_t)max, UINT64_C(1) << bits) + 1);
+}
+
+static void draw_block(struct rand_gen *r, struct block *b)
+{
+    uint64_t next;
+    b->base = draw(r, 1 << 20);
+    b->count = 1 + rand_below(r, POSTING_BLOCK_MAX);
+    next = b->base;
+    for (size_t i = 0; i < b->count; i++) {
+        next += rand_below(r, 40) ? rand_below(r, 9) : draw(r, 1 << 22);
+        b->docs[i] = (uint32_t)next++;
+        b->weights[i] = (uint8_t)(1 + rand_below(r, 63));
+        b->frequencies[i] = 1 + draw(r, 5000);
+    }
+    b->end = (uint32_t)next;
+}
+
+/* Any block is read as it was written. */
+START_TEST(test_blocks)
+{
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    for (int i = 0; i < 3000; i++) {
+        struct block b;
+        struct block got;
+        struct buf bytes = BUF_INIT;
+        struct cursor c;
+        draw_block(&r, &b);
+        posting_block_put(&bytes, b.base, b.docs, b.weights, b.frequencies,
+                          b.count);
+        c = cursor_make(buf_slice(&bytes));
+        ck_assert(posting_block_get(&c, b.base, b.end, b.count, got.docs,
+                                    got.weights, got.frequencies));
+        ck_assert_uint_eq(cursor_left(&c), 0);
+        for (size_t k = 0; k < b.count; k++) {
+            ck_assert_uint_eq(b.docs[k], got.docs[k]);
+            ck_assert_uint_eq(b.weights[k], got.weights[k]);
+            ck_assert_uint_eq(b.frequencies[k], got.frequencies[k]);
+        }
+        buf_close(&bytes);
+    }
+}
+
+END_TEST
+
+/* Damaged bytes are refused, or give documents in order and below the end: they
+ * never give more. */
+START_TEST(test_damaged_blocks)
+{
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    for (int i = 0; i < 3000; i++) {
+        struct block b;
+        struct block got;
+        struct buf bytes = BUF_INIT;
+        struct cursor c;
+        draw_block(&r, &b);
+        posting_block_put(&bytes, b.base, b.docs, b.weights, b.frequencies,
+                          b.count);
+        bytes.data[rand_below(&r, bytes.len)] ^=
+            (char)(1 + rand_below(&r, 255));
+        buf_truncate(&bytes, bytes.len - rand_below(&r, 2));
+        c = cursor_make(buf_slice(&bytes));
+        if (posting_block_get(&c, b.base, b.end, b.count, got.docs, got.weights,
+                              got.frequencies))
+            for (size_t k = 0; k < b.count; k++) {
+                ck_assert_uint_ge(got.docs[k],
+                                  k ? got.docs[k - 1] + 1 : b.base);
+                ck_assert_uint_lt(got.docs[k], b.end);
+                ck_assert_uint_ge(got.frequencies[k], 1);
+            }
+        buf_close(&bytes);
+    }
+}
+
+END_TEST
+
+static size_t draw_positions(struct rand_gen *r, uint32_t length, uint32_t *out)
+{
+    size_t count = 0;
+    uint32_t step = 1 + draw(r, length);
+    for (uint32_t at = draw(r, step - 1); at < length && count < 400;
+         at += 1 + draw(r, step))
+        out[count++] = at;
+    if (count == 0)
+        out[count++] = length - 1;
+    return count;
+}
+
+/* Positions of postings one behind the other are read as they were written, or
+ * skipped. */
+START_TEST(test_positions)
+{
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    for (int i = 0; i < 300; i++) {
+        static uint32_t lists[16][400];
+        size_t counts[16];
+        uint32_t lengths[16];
+        uint32_t got[400];
+        struct buf bytes = BUF_INIT;
+        struct bit_writer w = {.out = &bytes};
+        struct bit_reader reader;
+        for (int k = 0; k < 16; k++) {
+            lengths[k] = 1 + draw(&r, 1 << 20);
+            counts[k] = draw_positions(&r, lengths[k], lists[k]);
+            positions_put(&w, lengths[k], lists[k], counts[k]);
+        }
+        bit_writer_end(&w);
+        bit_reader_init(&reader, buf_slice(&bytes));
+        for (int k = 0; k < 16; k++) {
+            bool skip = rand_below(&r, 2);
+            ck_assert(positions_get(&reader, lengths[k], counts[k],
+                                    skip ? NULL : got));
+            if (!skip)
+                ck_assert_mem_eq(got, lists[k], counts[k] * sizeof(*got));
+        }
+        /* One byte fewer: the last list cannot be whole, or ended before. */
+        bit_reader_init(&reader,
+                        slice_sub(buf_slice(&bytes), 0, bytes.len - 1));
+        for (int k = 0; k < 16; k++)
+            if (!positions_get(&reader, lengths[k], counts[k], got))
+                break;
+        ck_assert(reader.bad || reader.p == reader.end);
+        buf_close(&bytes);
+    }
+}
+
+END_TEST
+
+/* Any bytes give positions below the length, or are refused. */
+START_TEST(test_any_positions)
+{
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    for (int i = 0; i < 3000; i++) {
+        char bytes[64];
+        uint32_t got[64];
+        uint32_t length = 1 + draw(&r, 1 << 16);
+        size_t count = 1 + rand_below(&r, 64);
+        struct bit_reader reader;
+        for (size_t k = 0; k < sizeof(bytes); k++)
+            bytes[k] = (char)(rand_below(&r, 3) ? 0 : rand_below(&r, 256));
+        bit_reader_init(&reader,
+                        slice_make(bytes, rand_below(&r, sizeof(bytes) + 1)));
+        if (positions_get(&reader, length, count, got))
+            for (size_t k = 0; k < count; k++) {
+                ck_assert_uint_lt(got[k], length);
+                ck_assert(k == 0 || got[k] > got[k - 1]);
+            }
+    }
+}
+
+END_TEST
+
+TEST_MAIN("posting_codec",
+          test_blocks,
+          test_damaged_blocks,
+          test_positions,
+          test_any_positions)
