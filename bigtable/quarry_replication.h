@@ -161,14 +161,16 @@ struct quarry_replication_verify {
     void *arg;
     const quarry_flag *cancel; /* ERR_CANCELLED when it is set; NULL: never. */
     /* Output: */
-    uint64_t rows; /* That were compared, */
+    uint64_t rows;   /* That were compared, */
+    uint64_t pieces; /* the digests by which they were, */
+    uint64_t read;   /* and those of them that were read at both ends. */
     uint64_t different;
     uint64_t repaired;
 };
 
-/* Compare the two ends of the stream, by two scans side by side, of all
- * versions. A row that differs is looked at again, since changes may be on
- * their way. */
+/* Compare the two ends of the stream, all versions of their rows: by digests
+ * that their servers make of ranges, and row by row where these differ. A row
+ * that differs is looked at again, since changes may be on their way. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_replication_verify(struct quarry_replication *r,
                           struct quarry_replication_verify *v,

@@ -286,8 +286,11 @@ static int run_verify(struct cli *cli, const struct args *args, struct err *err)
     if (rc == 0)
         rc = quarry_replication_verify(s.stream, &v, err);
     if (rc == 0)
-        cli_remark(cli, "%llu rows compared, %llu differ, %llu mended",
-                   (unsigned long long)v.rows, (unsigned long long)v.different,
+        cli_remark(cli,
+                   "%llu rows compared by %llu digests, %llu of them read, "
+                   "%llu differ, %llu mended",
+                   (unsigned long long)v.rows, (unsigned long long)v.pieces,
+                   (unsigned long long)v.read, (unsigned long long)v.different,
                    (unsigned long long)v.repaired);
     if (rc == 0 && v.different > v.repaired)
         rc = err_set(err, ERR_CORRUPT, "%llu row%s",

@@ -10,6 +10,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "bigtable/read/row_digest.h"
 #include "bigtable/read/scan.h"
 #include "bigtable/row/schema.h"
 #include "sawzall-lite/sawzall.h"
@@ -24,7 +25,9 @@ struct kept_row {
 };
 
 struct script_filter {
-    struct saw_program *own; /* NULL: it was given. */
+    struct row_digest *digest; /* A native program: no other state then. */
+    struct kept_row piece;     /* Of it. */
+    struct saw_program *own;   /* NULL: it was given. */
     struct saw_run *run;
     struct arena arena;     /* Of the kept rows. */
     struct kept_row *first; /* Not handed out yet. */
@@ -226,13 +229,23 @@ int script_filter_make(struct saw_program *program,
     return script_finish(f, open_run(f, program, fuel, cancel, err), out);
 }
 
+bool script_is_native(struct slice source)
+{
+    return row_digest_is_asked(source);
+}
+
 int script_filter_new(struct slice source,
                       uint64_t fuel,
                       struct script_filter **out,
                       struct err *err)
 {
     struct script_filter *f = new_filter();
-    int rc = script_compile(f, source, err);
+    int rc;
+    if (script_is_native(source)) {
+        rc = row_digest_new(source, &f->digest, err);
+        return script_finish(f, rc, out);
+    }
+    rc = script_compile(f, source, err);
     if (rc == 0)
         rc = open_run(f, f->own, fuel, NULL, err);
     return script_finish(f, rc, out);
@@ -242,6 +255,7 @@ void script_filter_free(struct script_filter *f)
 {
     if (!f)
         return;
+    row_digest_free(f->digest);
     saw_run_free(f->run);
     saw_program_free(f->own);
     arena_close(&f->arena);
@@ -250,7 +264,33 @@ void script_filter_free(struct script_filter *f)
 
 uint64_t script_filter_fuel(const struct script_filter *f)
 {
-    return saw_run_fuel(f->run);
+    return f->digest ? 0 : saw_run_fuel(f->run);
+}
+
+/* Hand out the piece of the rows so far, if there were any. */
+static void keep_piece(struct script_filter *f, bool ended)
+{
+    f->piece = (struct kept_row){.row = row_digest_take(f->digest, ended)};
+    f->first = f->piece.row ? &f->piece : NULL;
+}
+
+static int add_to_piece(struct script_filter *f,
+                        const struct quarry_row *row,
+                        struct err *err)
+{
+    bool ends = false;
+    int rc = row->cell_count ? row_digest_add(f->digest, row, &ends, err) : 0;
+    f->first = NULL;
+    if (rc == 0 && ends)
+        keep_piece(f, true);
+    return name_row(rc, row, err);
+}
+
+void script_filter_end(struct script_filter *f)
+{
+    PRE(!f->first);
+    if (f->digest)
+        keep_piece(f, false);
 }
 
 int script_filter_run(struct script_filter *f,
@@ -258,6 +298,8 @@ int script_filter_run(struct script_filter *f,
                       struct err *err)
 {
     int rc;
+    if (f->digest)
+        return add_to_piece(f, row, err);
     PRE(f->run);
     arena_reset(&f->arena);
     f->first = NULL;

@@ -33,8 +33,12 @@ struct world;
 /* The fuel that a request for @fuel is granted; 0: the default. */
 uint64_t script_fuel(uint64_t fuel);
 
-/* Compile @source as a filter: it must read rows and emit to `keep`. Errors:
- * ERR_INVALID with the compiler's diagnostics. */
+/* Is @source no text of Sawzall but the name of a program that is part of this
+ * one, with its arguments? There is one: row_digest.h. */
+bool script_is_native(struct slice source);
+
+/* Compile @source as a filter: it must read rows and emit to `keep`, or be
+ * native. Errors: ERR_INVALID with the compiler's diagnostics. */
 MUST_CHECK int script_filter_new(struct slice source,
                                  uint64_t fuel,
                                  struct script_filter **out,
@@ -58,6 +62,9 @@ MUST_CHECK int script_filter_run(struct script_filter *f,
                                  const struct quarry_row *row,
                                  struct err *err);
 const struct quarry_row *script_filter_next(struct script_filter *f);
+/* The scan, or an answer of it, ends: more rows may come from
+ * script_filter_next(). PRE: it has returned NULL. */
+void script_filter_end(struct script_filter *f);
 
 /* Run @run over one row: as its `r: Row`, or, if the program reads bytes, over
  * the value of each of its cells. Errors name the row. */

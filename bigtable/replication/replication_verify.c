@@ -1,6 +1,6 @@
-/* Both ends are scanned side by side, and compared row by row. A row that
- * differs is read again at both ends before it counts, since changes may be on
- * their way.
+/* Ranges of rows are compared by digests, and those that differ row by row, by
+ * two scans side by side. A row that differs is read again at both ends before
+ * it counts, since changes may be on their way.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/replication/digest_compare.h"
 #include "bigtable/replication/replication_stream.h"
 
 /* Looks at a row that differs, and the time between them. */
@@ -31,7 +32,8 @@ struct verification {
     struct quarry_table_info *info; /* Of this end's table. */
     struct verify_end here;
     struct verify_end there;
-    struct buf columns; /* A pattern; empty: all. */
+    struct buf columns;   /* A pattern; empty: all. */
+    struct buf differing; /* Rows to be looked at again. */
 };
 
 /* --- what is read -------------------------------------------------------- */
@@ -283,29 +285,66 @@ compare_next(struct verification *s, struct buf *differing, struct err *err)
     return rc;
 }
 
-static int compare_tables(struct verification *s, struct err *err)
+static int compare_scanned(struct verification *s, struct err *err)
 {
-    struct buf differing = BUF_INIT;
-    int rc = quarry_scan(s->here.table, &s->here.read, &s->here.scan, err);
-    if (rc == 0)
-        rc = quarry_scan(s->there.table, &s->there.read, &s->there.scan, err);
-    if (rc == 0)
-        rc = next_row(&s->here, err);
+    int rc = next_row(&s->here, err);
     if (rc == 0)
         rc = next_row(&s->there, err);
     while (rc == 0 && (s->here.row || s->there.row)) {
-        rc = compare_next(s, &differing, err);
+        rc = compare_next(s, &s->differing, err);
         if (rc == 0 && is_cancelled(s->v))
             rc = err_set(err, ERR_CANCELLED, "the comparison was stopped");
-        if (rc == 0 && differing.len > DIFFERING_BYTES_MAX) {
-            rc = settle_rows(s, &differing, err);
-            buf_clear(&differing);
+        if (rc == 0 && s->differing.len > DIFFERING_BYTES_MAX) {
+            rc = settle_rows(s, &s->differing, err);
+            buf_clear(&s->differing);
         }
     }
-    if (rc == 0)
-        rc = settle_rows(s, &differing, err);
-    buf_close(&differing);
     return rc;
+}
+
+/* Of digest_compare_run(): read the rows at both ends. */
+static int
+compare_range(void *arg, struct slice start, struct slice end, struct err *err)
+{
+    struct verification *s = arg;
+    uint64_t before = s->v->rows;
+    int rc;
+    s->here.range = s->there.range = (struct quarry_range){start, end};
+    rc = quarry_scan(s->here.table, &s->here.read, &s->here.scan, err);
+    if (rc == 0)
+        rc = quarry_scan(s->there.table, &s->there.read, &s->there.scan, err);
+    if (rc == 0)
+        rc = compare_scanned(s, err);
+    quarry_scanner_close(s->here.scan);
+    quarry_scanner_close(s->there.scan);
+    s->here.scan = s->there.scan = NULL;
+    s->v->read += s->v->rows - before;
+    return rc;
+}
+
+static int compare_tables(struct verification *s, struct err *err)
+{
+    struct digest_compare d = {
+        .tables = {s->here.table, s->there.table},
+        .reads = {&s->here.read, &s->there.read},
+        .cancel = s->v->cancel,
+        .found = compare_range,
+        .arg = s,
+    };
+    struct slice start = buf_slice(&s->r->start);
+    struct slice end = buf_slice(&s->r->end);
+    struct err why = ERR_INIT;
+    int rc = digest_compare_run(&d, start, end, &why);
+    s->v->rows += d.rows;
+    s->v->pieces = d.pieces;
+    if (rc == ERR_UNSUPPORTED) { /* A server is of an older version. */
+        s->v->rows = s->v->read = 0;
+        buf_clear(&s->differing);
+        rc = compare_range(s, start, end, err);
+    } else if (rc) {
+        err_copy(err, &why);
+    }
+    return rc ? rc : settle_rows(s, &s->differing, err);
 }
 
 int quarry_replication_verify(struct quarry_replication *r,
@@ -315,7 +354,7 @@ int quarry_replication_verify(struct quarry_replication *r,
     struct verification s = {.r = r, .v = v};
     int rc = quarry_table_describe(r->from, quarry_table_name(r->source),
                                    &s.info, err);
-    v->rows = v->different = v->repaired = 0;
+    v->rows = v->different = v->repaired = v->read = v->pieces = 0;
     if (rc == 0) {
         s.here.table = r->source;
         s.there.table = r->target;
@@ -325,6 +364,7 @@ int quarry_replication_verify(struct quarry_replication *r,
     end_close(&s.here);
     end_close(&s.there);
     buf_close(&s.columns);
+    buf_close(&s.differing);
     quarry_table_info_free(s.info);
     return rc;
 }

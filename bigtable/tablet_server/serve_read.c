@@ -177,6 +177,10 @@ static int read_rows(struct read_job *j, struct err *err)
             break;
         }
     }
+    if (rc == 0 && j->script) {
+        script_filter_end(j->script);
+        put_rows_kept(j, scan_explained(scan));
+    }
     j->reply.done = rc == 0 && !row;
     POST(rc || j->reply.done || j->next.len > 0);
     scan_free(scan);
@@ -187,8 +191,11 @@ static int read_rows(struct read_job *j, struct err *err)
  * thread of the pool. */
 static int open_script(struct read_job *j, struct err *err)
 {
-    int rc = program_get(j->server->programs, j->source, false, false,
-                         &j->program, err);
+    int rc;
+    if (script_is_native(j->source))
+        return script_filter_new(j->source, j->fuel, &j->script, err);
+    rc = program_get(j->server->programs, j->source, false, false, &j->program,
+                     err);
     return rc ? rc
               : script_filter_make(program_code(j->program), j->fuel,
                                    &j->server->over, &j->script, err);

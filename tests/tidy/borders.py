@@ -132,6 +132,7 @@ ALLOWED = {
                         "bigtable/client/table_import.h", "bigtable/quarry",
                         "bigtable/backup/"],
     "bigtable/replication": ["base/", "bigtable/row/", "bigtable/quarry",
+                             "bigtable/read/row_digest.h",
                              "bigtable/follow/follow.h",
                              "sawzall-lite/sawzall.h",
                              "bigtable/replication/"],

@@ -95,8 +95,13 @@ static int next_kept(struct embedded_scanner *s,
             return 0;
         }
         rc = scan_next(s->scan, row, err);
-        if (rc || !*row)
+        if (rc)
             return rc;
+        if (!*row) {
+            script_filter_end(s->script);
+            *row = script_filter_next(s->script);
+            return 0;
+        }
         rc = s->explain ? run_explained(s, *row, err)
                         : script_filter_run(s->script, *row, err);
         if (rc)
