@@ -117,6 +117,7 @@ extern const struct command view_commands[];
 extern const struct command index_commands[];
 extern const struct command scan_commands[];
 extern const struct command import_commands[];
+extern const struct command import_cc_commands[];
 extern const struct command export_commands[];
 extern const struct command replay_commands[];
 extern const struct command search_commands[];

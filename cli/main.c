@@ -162,6 +162,7 @@ static const struct command *const families[] = {
     completion_commands, replication_commands, follow_commands,
     view_commands,       observer_commands,    index_commands,
     slurm_commands,      backup_commands,      search_commands,
+    import_cc_commands,
 };
 
 void commands_each(void (*visit)(void *ctx, const struct command *c), void *ctx)

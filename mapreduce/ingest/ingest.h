@@ -119,6 +119,14 @@ void ingest_report_free(struct ingest_report *r);
 
 /* --- options ------------------------------------------------------------- */
 
+/* Where bytes of an input came from, which is put together of parts of other
+ * archives: from @at on it is the file @name from @offset on. */
+struct ingest_part {
+    uint64_t at;
+    const char *name; /* Borrowed. */
+    uint64_t offset;
+};
+
 struct ingest_options {
     struct world *world;         /* For files and tasks; NULL: the real one. */
     ingest_progress_cb progress; /* May be NULL. */
@@ -154,6 +162,10 @@ struct ingest_options {
                                    originals; more of them wait in a file in
                                    temp_dir. Default 64 MiB. */
     const char *temp_dir;       /* Of temporary files. Default "/tmp". */
+    /* Of the one input, in order of `at`; meta:source names what they tell.
+     * Borrowed. */
+    const struct ingest_part *parts;
+    size_t part_count;
 
     /* csv, jsonl */
     const char *family; /* Of the cells. Default "data". */

@@ -237,9 +237,32 @@ put_one(struct pages *p, const struct warc_record *rec, struct err *err)
     return 0;
 }
 
+/* Name the file and the place that @rec was taken from. */
+static void use_part(struct pages *p, struct warc_record *rec)
+{
+    const struct ingest_options *o = &p->run->opts;
+    size_t low = 0;
+    size_t high = o->part_count;
+    /* The last part that begins at or before it. */
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (o->parts[mid].at <= rec->offset)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == 0)
+        return;
+    const struct ingest_part *part = &o->parts[low - 1];
+    const char *slash = strrchr(part->name, '/');
+    p->file_name = slash ? slash + 1 : part->name;
+    rec->offset = rec->offset - part->at + part->offset;
+}
+
 int pages_put(struct pages *p, const struct warc_record *rec, struct err *err)
 {
     struct warc_record own = *rec;
+    use_part(p, &own);
     exported_read(&own, &p->exported);
     return put_one(p, &own, err);
 }

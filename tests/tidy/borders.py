@@ -260,6 +260,7 @@ ALLOWED = {
             "mapreduce/ingest/detect.h",
             "mapreduce/ingest/table_schema.h",
             "mapreduce/ingest/export.h",
+            "mapreduce/ingest/cc_fetch.h",
             "mapreduce/lines/line_scan.h",
             "mapreduce/dump.h", "jobs/jobs.h", "bigtable/gateway/protection.h",
             "cli/"],
@@ -294,6 +295,10 @@ ALLOWED = {
     "cli/token": ["base/", "bigtable/gateway/api_auth.h", "cli/"],
     # Roles open the services that a server process hosts.
     "cli/fs": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],
+    "cli/cmd_import_cc": ["base/", "bigtable/quarry.h", "gfs-lite/fs.h",
+                          "gfs-lite/objects.h", "mapreduce/ingest/cc_fetch.h",
+                          "mapreduce/ingest/ingest.h", "mapreduce/warc/date.h",
+                          "cli/"],
     "cli/cmd_fs": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h",
                    "gfs-lite/objects.h", "cli/"],
     "cli/remote_fs": ["base/", "gfs-lite/fs.h", "gfs-lite/objects.h",
