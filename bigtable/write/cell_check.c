@@ -46,6 +46,9 @@ static bool cell_check_add(const struct quarry_filter *f,
     bool newest = false;
     if (out->count == CELL_CHECK_MAX || !column || !is_one_column(column))
         return false;
+    /* A predicate on a family that is not there is an ordinary "no". */
+    if (!schema_family(view->schema, buf_slice(&column->text)))
+        return false;
     if (values && values->kind == FILTER_COLUMN_LIMIT && values->count == 1) {
         newest = true;
         values = chain_part(f, ++at);

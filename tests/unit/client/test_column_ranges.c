@@ -243,4 +243,58 @@ START_TEST(test_some_of_all)
 
 END_TEST
 
-TEST_MAIN("column_ranges", test_some_of_all)
+/* A check answers as a read by the same filter does, also of families whose
+ * cells are folded and of one that is not there. */
+START_TEST(test_checks_are_reads)
+{
+    static const struct quarry_family_spec specs[] = {{"a", "versions=1"},
+                                                      {"s", "aggregate=sum"}};
+    static const char *const asked[] = {"a", "s", "nope"};
+    char target[300];
+    struct wide w;
+    test_new_target(target, sizeof(target));
+    OK(test_open(target, NULL, &w.quarry, &err));
+    OK(quarry_table_create(w.quarry, "t", specs, 2, NULL, 0, &err));
+    OK(quarry_table_open(w.quarry, "t", &w.table, &err));
+    for (int sum = 0; sum < 4; sum++) {
+        struct quarry_mutation *m = quarry_mutation_new(SLICE_LIT("row"));
+        quarry_mutation_add(m, "s", SLICE_LIT("q"), 7, 1);
+        quarry_mutation_set(m, "a", SLICE_LIT("q"), 7, SLICE_LIT("v"));
+        OK(quarry_apply(w.table, m, NULL, &err));
+        quarry_mutation_free(m);
+        for (size_t i = 0; i < 3 * 5; i++) {
+            /* The sum is its eight bytes, the greatest first. */
+            char low[8] = {0};
+            struct quarry_read_options read = {.filter = NULL};
+            struct quarry_row *row;
+            struct quarry_filter *links[3];
+            struct quarry_filter *f;
+            bool matched;
+            low[7] = (char)(i / 3);
+            links[0] = quarry_filter_column_range(asked[i % 3], QUARRY_CLOSED,
+                                                  SLICE_LIT("q"), QUARRY_CLOSED,
+                                                  SLICE_LIT("q"));
+            links[1] = quarry_filter_cells_per_column_limit(1);
+            links[2] =
+                quarry_filter_value_range(QUARRY_CLOSED, slice_make(low, 8),
+                                          QUARRY_UNBOUNDED, SLICE_EMPTY);
+            f = quarry_filter_chain(links, 3);
+            read.filter = f;
+            OK(quarry_read_row(w.table, SLICE_LIT("row"), &read, &row, &err));
+            m = quarry_mutation_new(SLICE_LIT("row"));
+            quarry_mutation_set(m, "a", SLICE_LIT("other"), 7, SLICE_EMPTY);
+            OK(quarry_check_and_mutate(w.table, SLICE_LIT("row"), f, m, NULL,
+                                       NULL, &matched, &err));
+            ck_assert_msg(matched == (row != NULL), "%s, at least %zu, of %d",
+                          asked[i % 3], i / 3, sum + 1);
+            quarry_mutation_free(m);
+            quarry_row_free(row);
+            quarry_filter_free(f);
+        }
+    }
+    wide_close(&w);
+}
+
+END_TEST
+
+TEST_MAIN("column_ranges", test_some_of_all, test_checks_are_reads)
