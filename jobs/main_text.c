@@ -98,7 +98,7 @@ static int main_text_map(struct mr_task *t,
     (void)err;
     if (!page_read(m->pages, record, &page) || !page.text)
         return 0;
-    text = !page.html ? page.body
+    text = !page.html ? main_text_plain(m->extractor, page.body)
            : m->whole ? main_text_all(m->extractor, page.body)
                       : main_text_of(m->extractor, page.body);
     if (text.len == 0) {

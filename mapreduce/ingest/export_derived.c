@@ -65,8 +65,8 @@ put_wet(struct derived *d, struct slice uri, const struct capture *c)
     char code[LANGUAGE_CODE_BYTES];
     bool is_html;
     struct slice text = text_of_body(d, c, &is_html);
-    if (is_html)
-        text = main_text_all(d->texts, text);
+    text = is_html ? main_text_all(d->texts, text)
+                   : main_text_plain(d->texts, text);
     if (text.len == 0) {
         d->report->left_out_count++;
         return;

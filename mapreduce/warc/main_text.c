@@ -8,6 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/macros.h"
 #include "base/core/panic.h"
+#include "mapreduce/warc/html_text.h"
 #include "mapreduce/warc/text_blocks.h"
 
 /* A stricter choice is right while it has a fourth of the words: with less, the
@@ -192,5 +193,16 @@ struct slice main_text_all(struct main_text *m, struct slice html)
     for (size_t i = 0; i < m->blocks.count; i++)
         m->chosen[i] = !(m->blocks.at[i].flags & TEXT_BLOCK_HIDDEN);
     put_chosen(m);
+    return buf_slice(&m->out);
+}
+
+struct slice main_text_plain(struct main_text *m, struct slice text)
+{
+    PRE(m != NULL);
+    if (html_text_is_utf8(text, NULL))
+        return text;
+    buf_clear(&m->out);
+    buf_append_slice(&m->out, slice_sub(text, 0, TEXT_BLOCKS_BYTES_MAX));
+    html_text_fix(&m->out, 0);
     return buf_slice(&m->out);
 }

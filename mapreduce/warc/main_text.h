@@ -27,4 +27,7 @@ struct slice main_text_of(struct main_text *m, struct slice html);
 /* All text that the page shows, likewise. */
 struct slice main_text_all(struct main_text *m, struct slice html);
 
+/* @text, of a page that is text alone, as valid UTF-8; likewise. */
+struct slice main_text_plain(struct main_text *m, struct slice text);
+
 #endif /* MAPREDUCE_WARC_MAIN_TEXT_H */

@@ -307,8 +307,10 @@ static uint32_t inherited_flags(const struct text_blocks *t)
 /* Keep the line read so far as a block, if there is something on it. */
 static void end_block(struct text_blocks *t)
 {
-    struct slice line = slice_trim(buf_slice(&t->line));
     struct text_block *b = &t->block;
+    struct slice line;
+    html_text_fix(&t->line, 0); /* A page may call itself UTF-8 and not be. */
+    line = slice_trim(buf_slice(&t->line));
     if (line.len && t->count < TEXT_BLOCKS_COUNT_MAX &&
         t->text.len + line.len < TEXT_BLOCKS_BYTES_MAX) {
         if (t->count == t->cap) {

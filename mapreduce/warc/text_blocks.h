@@ -2,7 +2,7 @@
  * not inline, with the shallow features by which boilerplate is told from text
  * (C. Kohlschütter, P. Fankhauser, W. Nejdl, Boilerplate Detection using
  * Shallow Text Features, WSDM 2010): words, words in links, and the elements
- * around it. A block is a line of UTF-8, blanks collapsed.
+ * around it. A block is a line of valid UTF-8, blanks collapsed.
  *
  * Linear in the input. Threads: one at a time. Nothing waits.
  *

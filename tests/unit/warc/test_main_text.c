@@ -162,6 +162,7 @@ START_TEST(test_any_bytes)
             const struct text_block *t = &blocks.at[k];
             ck_assert_uint_gt(t->len, 0);
             ck_assert_uint_le(t->link_words, t->words);
+            ck_assert(html_text_is_utf8(text_blocks_text(&blocks, t), NULL));
             ck_assert_int_eq(blocks.text.data[t->at + t->len], '\n');
             ck_assert(k == 0 ||
                       t->at == blocks.at[k - 1].at + blocks.at[k - 1].len + 1);
@@ -200,6 +201,22 @@ START_TEST(test_deep)
     (void)main_text_of(m, buf_slice(&b));
     main_text_free(m);
     buf_close(&b);
+}
+
+END_TEST
+
+/* Bytes that are not the UTF-8 they are called become text, in pages and in
+ * plain text. */
+START_TEST(test_other_bytes)
+{
+    struct main_text *m = main_text_new();
+    struct slice text = main_text_all(m, SLICE_LIT("<p>caf\xe9 ol\xe9</p>"));
+    ck_assert(slice_eq_str(text, "caf\xc3\xa9 ol\xc3\xa9\n"));
+    text = main_text_plain(m, SLICE_LIT("caf\xe9 x"));
+    ck_assert(slice_eq_str(text, "caf\xc3\xa9 x"));
+    text = main_text_plain(m, SLICE_LIT("caf\xc3\xa9"));
+    ck_assert(slice_eq_str(text, "caf\xc3\xa9"));
+    main_text_free(m);
 }
 
 END_TEST
@@ -305,6 +322,7 @@ TEST_MAIN("main_text",
           test_article,
           test_any_bytes,
           test_deep,
+          test_other_bytes,
           test_words,
           test_languages,
           test_language_of_long_text,
