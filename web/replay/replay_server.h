@@ -46,8 +46,8 @@ struct replay_options {
     bool is_proxy;       /* Also answer as a proxy. */
     /* Which captures are not shown; NULL: all are. */
     const struct archive_policy *policy;
-    replay_guest guest;  /* Other pages at the same address, asked first; or
-                            NULL. */
+    replay_guest guest; /* Other pages at the same address, asked first; or
+                           NULL. */
     void *guest_ctx;
 };
 
