@@ -155,6 +155,7 @@ int cell_call(const char *to,
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
     int rc;
+    PRE(!view || q->verb == CELL_ASK);
     cell_request_put(q, &body);
     rc = rpc_call(channel, REPLICA_CELL_METHOD(method), &call, buf_slice(&body),
                   SLICE_EMPTY, &reply, NULL, err);

@@ -80,10 +80,12 @@ int log_file_create(struct log_file *f,
                     struct err *err)
 {
     int rc = open_file(f, w, path, FILE_CREATE | FILE_TRUNCATE, err);
+    PRE(path[0]);
     if (rc == 0 && size)
         rc = file_truncate(f->file, size, err);
     if (rc)
         log_file_close(f);
+    POST(rc == 0 || !f->file);
     return rc;
 }
 

@@ -106,6 +106,7 @@ static int log_read_segment(struct reader *r, uint64_t number, struct err *err)
 {
     struct file *f;
     int rc;
+    PRE(number > 0);
     replica_log_path(r->opts->directory, number, &r->path);
     rc = file_open(r->opts->world, buf_cstr(&r->path), FILE_READ, &f, err);
     if (rc)
@@ -309,6 +310,7 @@ static int check_state(struct reader *r, struct err *err)
         s->vote = h->vote;
         raft_log_reset(&s->entries, h->index, h->index_term);
         r->started = true;
+        POST(raft_log_last(&s->entries) == h->index);
         return 0;
     }
     if (h->term == s->term && h->vote == s->vote &&
@@ -376,6 +378,7 @@ static int check_synced(struct reader *r, struct err *err)
     struct log_reach reach;
     uint64_t has;
     int rc = log_synced_read(r->opts->world, r->opts->directory, &reach, err);
+    PRE(t->segments || t->count == 0);
     if (rc || reach.segment == 0 || fault_hit("replica.accept_cut_log"))
         return rc;
     has = file_bytes(r, reach.segment);

@@ -93,6 +93,7 @@ int log_synced_read(struct world *w,
     struct file *f;
     int rc = open_file(w, directory, FILE_READ, &f, err);
     *out = (struct log_reach){0};
+    PRE(directory[0]);
     if (rc)
         return rc == ERR_NOTFOUND ? 0 : rc;
     for (size_t i = 0; i < LOG_SYNCED_SLOTS && rc == 0; i++) {

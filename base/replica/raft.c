@@ -369,6 +369,7 @@ static bool raft_dispatch(struct raft *r,
                           struct raft_message *reply,
                           uint64_t *after)
 {
+    PRE(!takes_term(m) || r->term >= m->term);
     switch (m->kind) {
     case RAFT_PREVOTE:
     case RAFT_VOTE: raft__on_vote(r, m, reply); return true;
@@ -541,6 +542,7 @@ struct raft *raft_new(const struct raft_options *opts,
 void raft_free(struct raft *r)
 {
     struct raft_action a;
+    PRE(!r || r->pending_count <= r->pending_cap);
     if (!r)
         return;
     while (raft_next_action(r, &a))

@@ -71,6 +71,8 @@ bool raft_config_one_step(const struct raft_config *from,
                           const struct raft_config *to)
 {
     size_t changes = 0;
+    PRE(from->count <= RAFT_MEMBERS_MAX);
+    PRE(to->count <= RAFT_MEMBERS_MAX);
     for (size_t i = 0; i < from->count; i++)
         changes += from->members[i].voting &&
                    !raft_config_votes(to, from->members[i].id);

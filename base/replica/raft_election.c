@@ -24,6 +24,8 @@ static bool votes_by(const struct raft_entry *e, uint64_t id)
 static bool is_needed(const struct raft *r)
 {
     struct raft_config config;
+    INVARIANT(r->config_index <= raft_log_last(&r->log)); /* INV-4 */
+    INVARIANT(r->commit <= raft_log_last(&r->log));       /* INV-1 */
     if (raft_config_votes(&r->config, r->options.id))
         return true;
     for (uint64_t i = r->config_index; i > r->commit; i--)
@@ -308,6 +310,8 @@ void raft_explain_votes(const struct raft *r, struct buf *out)
 {
     uint64_t last = raft_log_last(&r->log);
     const char *comma = "";
+    INVARIANT(r->ballot_count <= RAFT_MEMBERS_MAX);
+    INVARIANT(r->config_index <= last); /* INV-4 */
     buf_printf(out,
                "vote=%" PRIu64 " last_term=%" PRIu64 " stands=%s needs=%zu",
                r->vote, raft_log_term(&r->log, last), stands(r),

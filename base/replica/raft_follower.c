@@ -35,6 +35,7 @@ static void raft_follower_refuse(struct raft *r,
                                  struct raft_message *reply)
 {
     uint64_t last = raft_log_last(&r->log);
+    PRE(m->kind == RAFT_APPEND);
     reply->refusal = RAFT_REFUSED;
     reply->index = m->index;
     reply->hint_index = MIN_OF(last, m->index - 1);
@@ -45,6 +46,7 @@ static void raft_follower_refuse(struct raft *r,
 static bool raft_terms_rise(const struct raft_message *m)
 {
     uint64_t term = m->index_term;
+    PRE(m->entries || m->entry_count == 0);
     for (size_t i = 0; i < m->entry_count; i++) {
         if (m->entries[i].term < term)
             return false;
@@ -57,6 +59,8 @@ static bool raft_terms_rise(const struct raft_message *m)
  * committed. */
 static bool raft_take_entries(struct raft *r, const struct raft_message *m)
 {
+    PRE(m->kind == RAFT_APPEND);
+    PRE(raft_log_last(&r->log) >= m->index);
     for (size_t i = 0; i < m->entry_count; i++) {
         const struct raft_entry *e = &m->entries[i];
         uint64_t index = m->index + 1 + i;
@@ -68,11 +72,13 @@ static bool raft_take_entries(struct raft *r, const struct raft_message *m)
             return false;
         if (index <= raft_log_last(&r->log))
             raft__truncate(r, index);
+        INVARIANT(index == raft_log_last(&r->log) + 1);
         raft_log_append(&r->log, e->term, e->kind, raft_bytes_ref(e->bytes));
         if (e->kind == RAFT_ENTRY_CONFIG &&
             raft_config_decode(raft_bytes_slice(e->bytes), &config))
             raft__adopt_config(r, index, &config);
     }
+    POST(raft_log_last(&r->log) >= m->index + m->entry_count);
     return true;
 }
 

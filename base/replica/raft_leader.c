@@ -383,6 +383,8 @@ static void drive_transfer(struct raft *r)
 static const struct raft_progress *best_voter(const struct raft *r)
 {
     const struct raft_progress *best = NULL;
+    PRE(r->role == RAFT_LEADER);
+    INVARIANT(r->peer_count <= RAFT_MEMBERS_MAX);
     for (size_t i = 0; i < r->peer_count; i++) {
         const struct raft_progress *p = &r->peers[i];
         if (raft_config_votes(&r->config, p->id) &&
@@ -695,6 +697,7 @@ bool raft_answered(const struct raft *r, uint64_t id, uint64_t round)
 {
     if (r->role != RAFT_LEADER)
         return false;
+    INVARIANT(r->peer_count <= RAFT_MEMBERS_MAX);
     for (size_t i = 0; i < r->peer_count; i++)
         if (r->peers[i].id == id)
             return r->peers[i].round >= round;
@@ -711,6 +714,7 @@ bool raft_peer(const struct raft *r,
     for (size_t i = 0; i < r->peer_count; i++) {
         if (r->peers[i].id != id)
             continue;
+        INVARIANT(r->peers[i].match < r->peers[i].next); /* INV-8 */
         *match = r->peers[i].match;
         *heard_us = r->peers[i].heard_us;
         return true;

@@ -12,6 +12,7 @@
 struct raft_bytes *raft_bytes_new(struct slice s)
 {
     struct raft_bytes *b = mem_alloc(sizeof(*b) + s.len);
+    PRE(s.data || s.len == 0);
     b->refs = 1;
     b->len = s.len;
     if (s.len)

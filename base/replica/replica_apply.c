@@ -236,7 +236,9 @@ void replica__run_applier(void *arg)
 {
     struct replica *r = arg;
     struct buf scratch = BUF_INIT;
+    PRE(!r->outside); /* INV-6 */
     while (!r->closing) {
+        INVARIANT(r->applied <= raft_commit(r->raft)); /* INV-1 */
         if (r->frozen) {
             fiber_park();
         } else if (r->install.kind) {

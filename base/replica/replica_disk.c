@@ -55,6 +55,7 @@ static void replica_disk_dequeue(struct replica *r, size_t count)
 int replica__await_stored(struct replica *r, uint64_t op, struct err *err)
 {
     struct replica_wait w = {.token = op, .err = err};
+    PRE(!r->outside); /* INV-6 */
     if (op <= r->done_op)
         return 0;
     if (r->failed)
@@ -104,6 +105,8 @@ static bool log_op(const struct raft_action *a, struct replica_log_op *op)
                                   .index = a->index,
                                   .entries = a->entries,
                                   .entry_count = a->entry_count};
+    PRE(a->op > 0); /* INV-5 */
+    PRE(a->kind != RAFT_DO_SEND && a->kind != RAFT_DO_INSTALL);
     switch (a->kind) {
     case RAFT_DO_META: op->kind = REPLICA_LOG_META; return true;
     case RAFT_DO_APPEND: op->kind = REPLICA_LOG_APPEND; return true;

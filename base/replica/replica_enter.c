@@ -313,6 +313,7 @@ static int replica_enter_join(struct replica *r, struct err *err)
 static bool forgot_us(const struct replica *r, const struct other *o)
 {
     const struct replica_status *s = &o->view.status;
+    PRE(r->id > 0);
     if (o->rc || s->role != REPLICA_LEADER || s->term < raft_term(r->raft))
         return false;
     for (size_t i = 0; i < s->member_count; i++)

@@ -26,6 +26,8 @@ static struct replica_log *new_log(const struct replica_log_options *opts)
 
 static void free_log(struct replica_log *l)
 {
+    PRE(l->segments || l->count == 0);
+    PRE(l->count <= l->cap);
     log_file_close(&l->file);
     log_file_close(&l->spare);
     log_file_close(&l->making);
@@ -119,6 +121,7 @@ static int
 begin_after(struct replica_log *l, const struct log_tail *tail, struct err *err)
 {
     int rc = continue_segment(l, tail->synced, err);
+    PRE(l->count > 0);
     for (size_t i = 0; rc == 0 && i < tail->leftover_count; i++)
         replica_log__remove_segment(l, tail->leftovers[i]);
     if (rc == 0)

@@ -72,6 +72,8 @@ int log_record_open(struct unit_opener *o,
 {
     char aad[LOG_AAD_BYTES];
     int rc;
+    PRE(number > 0);
+    PRE(r->payload.data || r->payload.len == 0);
     if (r->payload.len == 0)
         return 0;
     if (r->payload.len < UNIT_BYTES_MORE)

@@ -152,6 +152,7 @@ void replica_log__check(const struct replica_log *l)
 void replica_log__remove_segment(struct replica_log *l, uint64_t number)
 {
     struct buf path = BUF_INIT;
+    PRE(number > 0 && number < replica_log__current(l)->number);
     replica_log_path(l->directory, number, &path);
     /* A segment that stays, or that a loss of power brings back, is removed at
      * the next start: reading begins after the last gap. */

@@ -44,6 +44,8 @@ static int replica_members_change(struct replica *r,
 {
     uint64_t index;
     uint64_t term = raft_term(r->raft);
+    PRE(!r->outside); /* INV-6 */
+    PRE(config->count <= RAFT_MEMBERS_MAX);
     int rc = raft_change(r->raft, replica__now_us(r), config, &index, err);
     if (rc)
         return rc;
@@ -56,6 +58,7 @@ static int await_caught_up(struct replica *r, uint64_t id, struct err *err)
 {
     uint64_t term = raft_term(r->raft);
     uint64_t goal = raft_commit(r->raft);
+    PRE(id > 0 && id != r->id);
     for (;;) {
         uint64_t match = 0;
         uint64_t heard;
@@ -156,6 +159,8 @@ static bool replica_member_answers(const struct replica *r,
 {
     uint64_t match;
     uint64_t heard;
+    PRE(m->id > 0);
+    PRE(raft_role(r->raft) == RAFT_LEADER);
     return m->id == r->id ||
            (raft_peer(r->raft, m->id, &match, &heard) &&
             heard + raft_patience_us(r->raft) >= replica__now_us(r));
@@ -177,6 +182,7 @@ static int replica_describe_members(struct replica *r,
 {
     struct cell_view v = {.list = replica__list_hash(&r->first)};
     int rc = 0;
+    PRE(call->reply_body);
     if (!r->outside && raft_role(r->raft) == RAFT_LEADER)
         rc = replica_read_barrier(r, err);
     /* A member that leads no longer answers with what it knows. */
@@ -192,6 +198,7 @@ static int replica_replace_silent(struct replica *r,
                                   const struct raft_member *before,
                                   struct err *err)
 {
+    PRE(before->id > 0);
     if (replica_member_answers(r, before))
         return err_set(err, ERR_BUSY, "member %" PRIu64 " at %s answers still",
                        before->id, before->address);
@@ -209,6 +216,7 @@ static int replica_join_member(struct replica *r,
     const struct raft_config *c = raft_members(r->raft);
     const struct raft_member *there = find_at(c, q->address);
     int rc = replica__check_leading(r, err);
+    PRE(q->verb == CELL_JOIN);
     if (rc == 0 && there && there->id != q->id)
         rc = replica_replace_silent(r, there, err);
     c = raft_members(r->raft);
@@ -284,6 +292,7 @@ static int find_meant(struct replica *r,
 {
     const struct raft_config *c = raft_members(r->raft);
     int rc = replica__check_leading(r, err);
+    PRE(q->verb == CELL_REMOVE || q->verb == CELL_LEAD);
     if (rc)
         return rc;
     *out = q->id ? raft_config_find(c, q->id) : find_at(c, q->address);
@@ -332,6 +341,7 @@ let_lead(struct replica *r, const struct cell_request *q, struct err *err)
 {
     const struct raft_member *m = NULL;
     int rc = find_meant(r, q, &m, err);
+    PRE(q->verb == CELL_LEAD);
     if (rc || m->id == r->id)
         return rc;
     return replica_transfer(r, m->id, err);

@@ -100,6 +100,7 @@ static int read_member(struct replica *r, bool *found, struct err *err)
     struct file *f;
     size_t got;
     int rc;
+    PRE(r->lock);
     *found = false;
     path_in(r, "member", &path);
     rc = file_open(r->world, buf_cstr(&path), FILE_READ, &f, err);
@@ -134,6 +135,7 @@ static int write_joining(struct replica *r, struct err *err)
     struct buf path = BUF_INIT;
     struct file *f;
     int rc;
+    PRE(r->lock);
     path_in(r, "joining", &path);
     rc =
         file_open(r->world, buf_cstr(&path), FILE_WRITE | FILE_CREATE, &f, err);
@@ -150,6 +152,7 @@ int replica__joined(struct replica *r, struct err *err)
 {
     struct buf path = BUF_INIT;
     int rc;
+    PRE(r->lock);
     path_in(r, "joining", &path);
     rc = world_remove(r->world, buf_cstr(&path), err);
     if (rc == ERR_NOTFOUND)
@@ -195,6 +198,8 @@ make_member(struct replica *r, const struct raft_config *first, struct err *err)
                                       .directory = r->log_directory};
     struct snapshot_info info = {.config = *first};
     int rc = world_make_dirs(r->world, r->log_directory, err);
+    PRE(r->lock);
+    PRE(r->id > 0);
     info.index = info.term = first->count ? 1 : 0;
     if (rc == 0)
         rc = replica_log_create(&log, info.index, info.term, err);
@@ -215,6 +220,7 @@ read_snapshot(struct replica *r, struct snapshot_info *info, struct err *err)
     bool found;
     uint64_t index;
     int rc = snapshot_find(r->world, r->directory, &found, &index, err);
+    PRE(r->lock);
     if (rc == 0 && !found)
         rc = err_set(err, ERR_CORRUPT, "%s: the snapshot is missing",
                      r->directory);
@@ -241,6 +247,7 @@ static int replica_open_align_log(struct replica *r,
     struct replica_log_op reset = {
         .kind = REPLICA_LOG_RESET, .index = info->index, .term = info->term};
     size_t done;
+    PRE(r->log);
     if (l->base_index > info->index)
         return err_set(err, ERR_CORRUPT,
                        "%s: segments or a snapshot are missing: the log begins "
@@ -415,6 +422,7 @@ int replica__reopen(struct replica *r, struct err *err)
     struct file_info info;
     bool found = false;
     int rc;
+    PRE(!r->lock);
     if (world_stat(r->world, r->directory, &info, NULL) != 0)
         return err_set(err, ERR_NOTFOUND, "there is no %s", r->directory);
     rc = lock_directory(r, err);
@@ -440,6 +448,7 @@ static int check_no_member(struct replica *r, struct err *err)
     uint64_t index;
     bool had_member;
     int rc = snapshot_find(r->world, r->directory, &found, &index, err);
+    PRE(r->lock);
     if (rc)
         return rc;
     had_member = found && index > 1;

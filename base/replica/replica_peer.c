@@ -147,6 +147,8 @@ call_peer(struct replica *r, const struct raft_message *m, struct buf *reply)
     struct buf body = BUF_INIT;
     struct buf attachment = BUF_INIT;
     int rc;
+    PRE(m->from == r->id);
+    PRE(!raft_message_is_reply(m->kind));
     if (!p)
         return ERR_UNAVAILABLE;
     message_encode(r->cell, m, &body, &attachment);
@@ -269,6 +271,7 @@ static int check_sender(const struct replica *r,
 static void give_up(struct replica *r)
 {
     struct err why = ERR_INIT;
+    PRE(raft_missing(r->raft) > 0);
     err_set(&why, ERR_CORRUPT,
             "%s: entries are missing: it ends with entry %" PRIu64
             ", and the leader knows that entry %" PRIu64
@@ -309,6 +312,7 @@ int replica__serve(void *ctx, struct rpc_call *call, struct err *err)
     struct replica *r = ctx;
     struct raft_message m;
     uint64_t cell;
+    PRE(r->server && call->reply_body);
     int rc = message_decode(call->body, call->attachment, &cell, &m, err);
     if (rc == 0)
         rc = check_sender(r, cell, &m, err);

@@ -48,6 +48,8 @@ static int leave_alone(struct replica *r, size_t *others, struct err *err)
 {
     const struct raft_config *c = raft_members(r->raft);
     const struct raft_member *self = raft_config_find(c, r->id);
+    PRE(r->lock);
+    PRE(!r->outside);
     *others = c->count ? c->count - 1 : 0;
     if (r->joining || !self || !self->voting)
         return err_set(err, ERR_INVALID,
@@ -71,6 +73,7 @@ int replica_rescue(struct world *w,
                                          .master_keys = masters};
     struct replica *r = replica__new(w, &machine, &opts);
     int rc = replica__reopen(r, err);
+    POST(rc || r->id > 0);
     *others = 0;
     if (rc == 0)
         rc = leave_alone(r, others, err);

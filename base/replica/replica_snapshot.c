@@ -229,6 +229,7 @@ int snapshot_load(struct world *w,
 {
     struct buf path = BUF_INIT;
     int rc;
+    PRE(directory[0]);
     path_of(directory, index, &path);
     rc = snapshot_load_file(w, k, buf_cstr(&path), info, image, err);
     if (rc == 0 && info->index != index)
