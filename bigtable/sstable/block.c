@@ -98,6 +98,7 @@ struct slice block_builder_finish(struct block_builder *b)
 
 void block_builder_reset(struct block_builder *b)
 {
+    PRE(b->restart_every > 0); /* INV-1 */
     buf_clear(&b->out);
     buf_clear(&b->keys);
     buf_clear(&b->restarts);
@@ -199,6 +200,8 @@ decode_entry(struct block_iter *it, const char *p, const char *value)
     size_t shared = 0;
     size_t rest = 0;
     size_t value_len = 0;
+    ASSERT_SLOW(p <= it->keys_end); /* INV-3 */
+    ASSERT_SLOW(value >= it->values && value <= it->keys);
 
     p = get_length(p, it->keys_end, &shared);
     if (LIKELY(p != NULL))
@@ -246,6 +249,7 @@ restart_key(const struct block_iter *it, uint32_t i, struct slice *key)
     size_t shared = 0;
     size_t rest = 0;
     size_t value_len;
+    ASSERT_SLOW(it->keys <= it->keys_end); /* INV-3 */
 
     if (!restart_at(it, i, &p, &value))
         return false;
@@ -318,6 +322,7 @@ find_restart(struct block_iter *it, struct slice target, bool equal)
 void block_iter_seek(struct block_iter *it, struct slice target)
 {
     uint32_t restart = find_restart(it, target, false);
+    ASSERT_SLOW(it->key_len <= it->key_cap);
 
     if (it->bad)
         return;
@@ -329,6 +334,7 @@ void block_iter_seek(struct block_iter *it, struct slice target)
 void block_iter_after(struct block_iter *it, struct slice target)
 {
     uint32_t restart = find_restart(it, target, true);
+    ASSERT_SLOW(it->key_len <= it->key_cap);
 
     if (it->bad)
         return;

@@ -124,6 +124,7 @@ void block_cache_free(struct block_cache *c)
 {
     if (!c)
         return;
+    PRE(atomic_load(&c->file_bytes) == 0);
     for (size_t i = 0; i < SHARD_COUNT; i++)
         free_shard(&c->shards[i]);
     for (size_t i = 0; i < LOAD_LOCK_COUNT; i++)
@@ -255,6 +256,8 @@ static struct cached_block **
 find_slot(struct shard *s, uint64_t hash, uint64_t file, uint64_t offset)
 {
     struct cached_block **p = &s->buckets[hash & (s->bucket_count - 1)];
+    ASSERT_SLOW(mutex_is_held(&s->mutex));
+    ASSERT_SLOW((s->bucket_count & (s->bucket_count - 1)) == 0);
 
     while (*p && ((*p)->file != file || (*p)->offset != offset))
         p = &(*p)->chain;
@@ -348,6 +351,7 @@ static void shrink_main(struct shard *s, struct cached_block **evicted)
 /* Make the shard fit again. Blocks that fell out are chained at *@evicted. */
 static void block_cache_shrink(struct shard *s, struct cached_block **evicted)
 {
+    PRE(mutex_is_held(&s->mutex));
     while (s->small.bytes + s->main.bytes > s->capacity) {
         if (s->small.oldest &&
             (s->small.bytes > s->capacity / 10 || !s->main.oldest))
@@ -357,6 +361,7 @@ static void block_cache_shrink(struct shard *s, struct cached_block **evicted)
         else
             break;
     }
+    POST(s->small.bytes + s->main.bytes <= s->capacity); /* INV-1 */
 }
 
 /* --- lookups ------------------------------------------------------------- */
@@ -374,6 +379,7 @@ look_up(struct block_cache *c, uint64_t file, uint64_t offset, bool is_retry)
     if (b) {
         unsigned char hits =
             atomic_load_explicit(&b->hits, memory_order_relaxed);
+        ASSERT_SLOW(atomic_load(&b->refs) > 0); /* INV-4 */
         cached_block_ref(b);
         if (hits < HITS_MAX)
             atomic_store_explicit(&b->hits, (unsigned char)(hits + 1),
@@ -415,6 +421,7 @@ block_cache_begin_load(struct block_cache *c, uint64_t file, uint64_t offset)
 
 void block_cache_end_load(struct block_cache *c, uint64_t file, uint64_t offset)
 {
+    PRE(mutex_is_held(load_lock(c, file, offset)));
     mutex_unlock(load_lock(c, file, offset));
 }
 
@@ -501,6 +508,7 @@ void block_cache_stats(struct block_cache *c, struct block_cache_stats *out)
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         struct shard *s = &c->shards[i];
         mutex_lock(&s->mutex);
+        INVARIANT(s->small.bytes + s->main.bytes <= s->capacity); /* INV-1 */
         out->hits += s->hits;
         out->misses += s->misses;
         out->evicted += s->evicted;

@@ -23,6 +23,7 @@ void bloom_builder_close(struct bloom_builder *b)
 
 void bloom_builder_add(struct bloom_builder *b, uint64_t hash)
 {
+    ASSERT_SLOW(b->hashes.len % 8 == 0);
     if (b->hashes.len > 0 && hash == b->last)
         return;
     b->last = hash;
@@ -39,6 +40,7 @@ static uint32_t probes_for(uint32_t bits_per_key)
 
 static size_t line_of(uint64_t hash, uint64_t lines)
 {
+    ASSERT_SLOW(lines > 0);
     return (size_t)(((hash >> 32) * lines) >> 32);
 }
 
@@ -82,6 +84,7 @@ bool bloom_may_contain(struct slice filter, uint64_t hash)
     if (lines == 0 || filter.len % BLOOM_LINE_BYTES != 1)
         return true;
     probes = (unsigned char)filter.data[filter.len - 1];
+    ASSERT_SLOW(lines <= UINT32_MAX);
     line = filter.data + line_of(hash, lines) * BLOOM_LINE_BYTES;
     for (uint32_t k = 0; k < probes && k < BLOOM_PROBES_MAX; k++) {
         uint32_t bit = h >> 23;

@@ -73,6 +73,8 @@ static struct slab *add_slab(struct chunk_pool *p)
     bool single = p->out_count < SINGLE_CHUNKS;
     size_t bytes = single ? CHUNK_BYTES : SLAB_BYTES;
     struct slab *s;
+    PRE(mutex_is_held(&p->mutex));
+    PRE(p->idle_count == 0);
     p->slabs = mem_realloc(p->slabs, (p->slab_count + 1) * sizeof(*p->slabs));
     s = &p->slabs[p->slab_count++];
     *s = (struct slab){
@@ -89,6 +91,7 @@ static struct slab *add_slab(struct chunk_pool *p)
 
 static struct slab *slab_with_idle(struct chunk_pool *p)
 {
+    PRE(mutex_is_held(&p->mutex));
     for (size_t i = 0; p->idle_count > 0 && i < p->slab_count; i++)
         if (p->slabs[i].idle)
             return &p->slabs[i];
@@ -97,6 +100,7 @@ static struct slab *slab_with_idle(struct chunk_pool *p)
 
 static struct slab *slab_of(struct chunk_pool *p, const void *chunk)
 {
+    PRE(mutex_is_held(&p->mutex));
     for (size_t i = 0; i < p->slab_count; i++)
         if ((uintptr_t)chunk - (uintptr_t)p->slabs[i].memory <
             p->slabs[i].count * CHUNK_BYTES)
@@ -158,6 +162,7 @@ size_t chunk_pool_release(struct chunk_pool *p)
         struct slab *s = &p->slabs[i - 1];
         if (s->idle_count < s->count)
             continue;
+        INVARIANT(p->idle_count >= s->count);
         bytes += s->count * CHUNK_BYTES;
         free(remove_slab(p, s));
     }
@@ -170,6 +175,7 @@ size_t chunk_pool_out(struct chunk_pool *p)
     size_t count;
     mutex_lock(&p->mutex);
     count = p->out_count;
+    INVARIANT(p->slabs || count == 0);
     mutex_unlock(&p->mutex);
     return count;
 }

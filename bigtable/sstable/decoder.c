@@ -36,6 +36,7 @@ struct decoder_pool *decoder_pool_new(void)
 
 static void decoder_free(struct decoder *d)
 {
+    PRE(d->room || d->room_bytes == 0);
     for (int i = 0; i < COMPRESSION_COUNT; i++)
         if (d->contexts[i])
             block_codec_ops(block_codec_find((enum compression)i, false))
@@ -97,6 +98,7 @@ void decoder_give(struct decoder_pool *p, struct decoder *d)
 
 char *decoder_room(struct decoder *d, size_t bytes)
 {
+    PRE(d->room || d->room_bytes == 0);
     if (bytes > d->room_bytes) {
         mem_free(d->room);
         d->room_bytes = 0;

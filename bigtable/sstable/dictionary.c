@@ -62,6 +62,8 @@ static size_t compressed_bytes(ZSTD_CCtx *zstd,
     size_t bound = ZSTD_compressBound(block.len);
     char *to;
     size_t n;
+    PRE(block.len > 0);
+    PRE(!d || d->encode); /* INV-1 */
 
     buf_clear(room);
     to = buf_reserve(room, bound);
@@ -73,6 +75,7 @@ static size_t compressed_bytes(ZSTD_CCtx *zstd,
 
 static bool dictionary_gains(size_t with, size_t without)
 {
+    PRE(without > 0);
     return with * 100 <= without * (100 - GAIN_PERCENT_MIN);
 }
 
@@ -173,6 +176,7 @@ dictionary_train(const struct slice *blocks, size_t block_count, int level)
     }
     ZSTD_freeCCtx(zstd);
     buf_close(&room);
+    POST(!d || (d->encode && d->bytes.len > 0)); /* INV-1 */
     return d;
 }
 

@@ -50,6 +50,7 @@ static struct family_bytes *family_of(struct sstable_properties *p,
                                       family_id id)
 {
     size_t i = p->family_count;
+    PRE(p->families || p->family_count == 0);
 
     while (i > 0 && p->families[i - 1].id != id)
         i--;
@@ -117,6 +118,8 @@ static void append_changes(struct buf *out, const struct sstable_properties *p)
     char handle[BLOCK_HANDLE_BYTES_MAX];
     struct buf body = BUF_INIT;
     size_t bytes = (size_t)(block_handle_put(handle, &p->marks) - handle);
+    PRE(p->changes.end_sequence >= p->sequence_max);
+    PRE(p->sequence_min <= p->sequence_max); /* INV-3 */
 
     buf_put_varint(&body, p->changes.end_sequence);
     buf_put_zigzag(&body, p->changes.first_us);
@@ -129,6 +132,8 @@ static void append_changes(struct buf *out, const struct sstable_properties *p)
 void sstable_properties_append(struct buf *out,
                                const struct sstable_properties *p)
 {
+    PRE(p->entry_count > 0); /* INV-1 */
+    PRE(p->block_count > 0 && p->block_count <= p->entry_count);
     properties_check(p);
 #define X(tag, field) append_number(out, tag, p->field);
     NUMBER_TAGS(X)

@@ -78,6 +78,7 @@ void sstable_sealing_free(struct sstable_sealing *s)
 {
     if (!s)
         return;
+    PRE(s->ring);
     keyring_key_free(s->ring, s->key);
     keyring_unref(s->ring);
     mem_free(s);

@@ -21,6 +21,8 @@ static bool handle_fits(const struct block_handle *h, uint64_t file_bytes)
 
 char *block_handle_put(char *p, const struct block_handle *h)
 {
+    PRE(h->offset <= SSTABLE_BYTES_MAX);
+    PRE(h->stored_bytes > 0 || h->raw_bytes == 0);
     p = put_varint(p, h->offset);
     p = put_varint(p, h->stored_bytes);
     return put_varint(p, h->raw_bytes);
@@ -71,6 +73,8 @@ int block_trailer_check(const char *p,
 
 static void footer_handle_put(char *p, const struct block_handle *h)
 {
+    PRE(h->offset <= SSTABLE_BYTES_MAX);
+    PRE(h->stored_bytes > 0 || h->raw_bytes == 0);
     put_le64(p, h->offset);
     put_le32(p + 8, h->stored_bytes);
     put_le32(p + 12, h->raw_bytes);

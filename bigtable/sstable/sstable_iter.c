@@ -56,6 +56,8 @@ static void drop_window(struct sstable_iter *it)
 
 void sstable_iter_close(struct sstable_iter *it)
 {
+    PRE(it->window || it->window_len == 0); /* INV-5 */
+    PRE(it->expanded || it->expanded_cap == 0);
     drop_blocks(it);
     drop_window(it);
     mem_free(it->expanded);
@@ -88,6 +90,7 @@ static bool in_window(const struct sstable_iter *it,
                       const struct block_handle *h)
 {
     uint64_t end = h->offset + h->stored_bytes + BLOCK_TRAILER_BYTES;
+    ASSERT_SLOW(it->window_len == 0 || it->window); /* INV-5 */
     return it->window_len > 0 && h->offset >= it->window_offset &&
            end <= it->window_offset + it->window_len;
 }
@@ -189,6 +192,7 @@ static int make_room(struct sstable_iter *it,
                      struct err *err)
 {
     size_t want = h->raw_bytes;
+    PRE(it->expanded || it->expanded_cap == 0);
 
     if (want <= it->expanded_cap)
         return 0;
@@ -215,6 +219,7 @@ static int sstable_iter_expand(struct sstable_iter *it,
 
     if (rc)
         return rc;
+    INVARIANT(it->expanded_cap >= h->raw_bytes);
     begin_ns = explained_decode_begin(it->explain);
     d = decoder_take(pool);
     if (it->reader->sealing)

@@ -75,6 +75,7 @@ static int load_raw(struct sstable_reader *r,
                     struct err *err)
 {
     enum block_codec codec;
+    PRE(b->capacity >= h->stored_bytes + BLOCK_TRAILER_BYTES);
     int rc = read_stored(r, h, explain, b->data, &codec, err);
 
     if (!rc && codec != BLOCK_RAW)
@@ -94,6 +95,7 @@ static int load_packed(struct sstable_reader *r,
     enum block_codec codec;
     uint64_t begin_ns;
     int rc;
+    PRE(b->capacity >= h->raw_bytes);
 
     if (!room)
         rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->stored_bytes);
@@ -251,6 +253,7 @@ static int read_footer(struct sstable_reader *r, struct err *err)
     char tail[SSTABLE_FOOTER_BYTES];
     size_t got;
     int rc;
+    PRE(r->file);
 
     if (r->file_bytes < SSTABLE_FOOTER_BYTES)
         return err_set(err, ERR_CORRUPT, "%" PRIu64 " bytes are no table",
@@ -383,6 +386,7 @@ load_resident(void *arg, struct slice separator, const struct block_handle *h)
     struct sstable_reader *r = l->reader;
 
     (void)separator;
+    PRE(r->resident);
     if (!l->rc && l->next < r->properties.block_count)
         l->rc =
             sstable_reader__load(r, h, NULL, &r->resident[l->next++], l->err);
@@ -432,6 +436,7 @@ static int open_parts(struct sstable_reader *r,
 
 static void reader_free(struct sstable_reader *r)
 {
+    PRE(r->partitions || r->partition_count == 0);
     for (uint32_t i = 0; i < r->partition_count; i++) {
         cached_block_unref(atomic_load(&r->partitions[i].index));
         cached_block_unref(atomic_load(&r->partitions[i].filter));
@@ -623,6 +628,7 @@ int sstable_reader_each_block(struct sstable_reader *r,
                               struct err *err)
 {
     int rc = 0;
+    PRE(r->partition_count > 0); /* INV-3 */
 
     for (uint32_t i = 0; i < r->partition_count && !rc; i++)
         rc = each_block_of(r, i, fn, arg, err);

@@ -101,6 +101,7 @@ struct sstable_writer {
 static void init_parts(struct sstable_writer *w)
 {
     size_t target = w->group.block_bytes;
+    PRE(!w->first && !w->finished);
 
     w->block_target =
         MIN_OF(MAX_OF(target, BLOCK_TARGET_BYTES_MIN), BLOCK_TARGET_BYTES_MAX);
@@ -288,6 +289,8 @@ static bool sstable_writer_compress(struct sstable_writer *w,
 static bool compress_data(struct sstable_writer *w, struct slice raw)
 {
     bool pays = false;
+    PRE(w->codec);
+    PRE(raw.len > 0);
 
     if (w->hard_blocks < HARD_BLOCKS_MAX || w->hard_blocks % w->try_every == 0)
         pays = sstable_writer_compress(w, raw, w->dictionary != NULL);
@@ -303,6 +306,8 @@ static int write_block(struct sstable_writer *w,
                        struct err *err)
 {
     bool with_dictionary = is_data && w->dictionary;
+    PRE(!w->finished);
+    PRE(raw.len > 0);
 
     if (w->codec && (is_data ? compress_data(w, raw)
                              : sstable_writer_compress(w, raw, false)))
@@ -372,6 +377,7 @@ static int write_sealed(struct sstable_writer *w,
 
 static int write_queue(struct sstable_writer *w, struct err *err)
 {
+    PRE(!w->sampling); /* INV-2 */
     while (w->first) {
         struct raw_block *b = w->first;
         int rc = write_sealed(w, b, err);
@@ -415,6 +421,7 @@ static void end_sampling(struct sstable_writer *w)
 static struct raw_block *take_block(struct sstable_writer *w)
 {
     struct raw_block *b = w->spare;
+    PRE(!w->finished);
 
     if (b)
         w->spare = b->next;
@@ -502,6 +509,8 @@ static bool must_seal(const struct sstable_writer *w, size_t bytes)
 {
     size_t smallest = MIN_OF(w->smallest_bytes, bytes);
     size_t after = block_builder_bytes(&w->data) + bytes;
+    ASSERT_SLOW(bytes > 0);
+    ASSERT_SLOW(!w->finished);
 
     return !block_builder_empty(&w->data) &&
            after - smallest > bytes_beyond_max(w, smallest);

@@ -37,6 +37,7 @@ static int check_filter(struct check *c,
                                   .row_hash = hash64_slice(row),
                                   .hash = hash64_slice(prefix)};
     bool maybe;
+    PRE(slice_starts_with(prefix, row));
     int rc = sstable_reader_probe(c->reader, &probe, &maybe, err);
 
     if (!rc && !maybe)
@@ -97,6 +98,7 @@ static int check_all(struct check *c, struct err *err)
 {
     struct sstable_iter it;
     int rc;
+    PRE(c->seen.entry_count == 0);
 
     sstable_iter_init(&it);
     sstable_iter_open(&it, c->reader, SSTABLE_READ_ONCE);
