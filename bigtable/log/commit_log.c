@@ -224,6 +224,7 @@ static int commit_log_append_records(struct commit_log *l,
 static int begin_append(struct commit_log *l, size_t bytes, struct err *err)
 {
     int rc;
+    PRE(bytes > 0);
     if (atomic_load(&l->broken))
         return err_copy(err, &l->error);
     rc = make_room(l, bytes, err);
@@ -339,6 +340,7 @@ int commit_log_append_synced(struct commit_log *l,
 {
     size_t bytes = commit_log__bytes(l, records, count);
     bool direct;
+    PRE(count > 0);
     int rc = begin_append(l, bytes, err);
     if (rc)
         return rc;

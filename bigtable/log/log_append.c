@@ -34,6 +34,7 @@
 static size_t payload_bytes(const struct log_record *r)
 {
     size_t n = 0;
+    PRE(r->parts || r->part_count == 0);
     for (size_t i = 0; i < r->part_count; i++)
         n += r->parts[i].len;
     return n;
@@ -51,6 +52,7 @@ size_t commit_log__bytes(const struct commit_log *l,
                          size_t count)
 {
     size_t n = 0;
+    PRE(records || count == 0);
     for (size_t i = 0; i < count; i++)
         n += LOG_RECORD_HEADER_BYTES + stored_bytes(l, &records[i]);
     return n;

@@ -64,6 +64,7 @@ char *log_block_extend(struct log_block *b, size_t bytes)
 
 void log_block_append(struct log_block *b, struct slice s)
 {
+    PRE(s.data || s.len == 0);
     if (s.len)
         memcpy(log_block_extend(b, s.len), s.data, s.len);
 }
@@ -82,11 +83,13 @@ struct slice log_block_padded(struct log_block *b, size_t from)
 void log_block_keep_tail(struct log_block *b)
 {
     size_t tail = b->len % LOG_PAGE_BYTES;
+    PRE(b->len <= b->cap); /* INV-1 */
     if (tail < b->len)
         memmove(b->data, b->data + b->len - tail, tail);
     b->len = tail;
     if (b->cap > KEEP_BYTES_MAX)
         log_block_resize(b, FIRST_BYTES);
+    POST(b->len <= b->cap); /* INV-1 */
 }
 
 void log_block_pass(struct log_block *b, struct slice s)

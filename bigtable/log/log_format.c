@@ -116,6 +116,8 @@ void log_put_record_header(char p[LOG_RECORD_HEADER_BYTES],
                            const struct slice *parts,
                            size_t part_count)
 {
+    PRE(parts || part_count == 0);
+    PRE(h->count > 0);
     uint32_t crc = put_header(p, segment, h);
     for (size_t i = 0; i < part_count; i++)
         crc = crc32c_extend(crc, parts[i].data, parts[i].len);

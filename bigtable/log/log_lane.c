@@ -12,6 +12,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "base/trace/span.h"
 #include "bigtable/log/log_seal.h"
@@ -193,6 +194,7 @@ static int run_job(struct lane *n, bool *tried, struct err *err)
 static void break_log(struct shared_log *l, const struct err *why)
 {
     bool first = !l->broken;
+    PRE(mutex_is_held(&l->lock));
     if (first) {
         l->error = *why;
         err_wrap(&l->error, "commit log %s", l->dir);
@@ -235,6 +237,7 @@ static void log_lane_work(void *arg)
         mutex_unlock(&l->lock);
         rc = run_job(n, &tried, &err);
         mutex_lock(&l->lock);
+        INVARIANT(n->state == LANE_BUSY); /* INV-1 */
         n->tried = tried;
         finish_job(n, rc, &err);
     }

@@ -48,6 +48,7 @@ static int read_file(struct log_reader *r,
     uint64_t size;
     size_t got = 0;
     int rc;
+    PRE(number > 0);
     log_segment_path(path, r->opts->dir, number);
     rc = file_open(r->opts->world, path, FILE_READ, &f, err);
     if (rc)
@@ -77,6 +78,7 @@ static int compare_segments(const void *a, const void *b)
 static int read_header(struct log_reader *r, struct segment *s, struct err *err)
 {
     struct log_segment_header h = {.number = 0};
+    PRE(s->number > 0);
     int rc = read_file(r, s->number, LOG_SEGMENT_HEADER_BYTES, err);
     if (rc == 0)
         rc = log_get_segment_header(buf_slice(&r->bytes), &h, &s->whole, err);
@@ -168,6 +170,7 @@ static int check_files(const struct log_reader *r, struct err *err)
     const struct log_extent *e = &r->opts->named;
     size_t at = 0;
     int rc = 0;
+    PRE(r->segments || r->count == 0);
     for (size_t i = 0; i < e->count && rc == 0; i++) {
         uint64_t number = e->segments[i].number;
         bool there;
@@ -223,6 +226,7 @@ static bool proves_damage(struct log_reader *r,
     size_t end = begin_of_zeros(all);
     struct log_record_header h;
     struct slice payload;
+    PRE(at <= all.len);
     for (; at < end; at++) {
         struct slice rest = slice_sub(all, at, all.len);
         if (!log_may_be_record(rest) ||
@@ -352,6 +356,7 @@ static int read_segments(struct log_reader *r,
                          struct err *err)
 {
     bool first = true;
+    PRE(r->segments || r->count == 0);
     for (size_t i = 0; i < r->count; i++) {
         uint64_t limit = limit_of(r, i);
         size_t offset = 0;

@@ -66,6 +66,7 @@ int log_open_payload(struct unit_opener *o,
 {
     char aad[LOG_AAD_BYTES];
     int rc;
+    PRE(segment > 0);
 
     if (h->length < LOG_SEAL_BYTES)
         return err_set(err, ERR_CORRUPT, "a sealed record of %u bytes",

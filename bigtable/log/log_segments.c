@@ -14,6 +14,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/log/log_block.h"
 
@@ -52,6 +53,7 @@ static int rename_to_spare(struct log_segments *s,
                            size_t size)
 {
     char path[LOG_PATH_BYTES];
+    PRE(number > 0);
     log_segment_path(path, s->dir, number);
     snprintf(spare, size, "%s/spare-%08llu", s->dir,
              (unsigned long long)number);
@@ -63,6 +65,7 @@ static int rename_to_spare(struct log_segments *s,
 void log_segments__list_add(struct buf *list, uint64_t number, uint64_t bytes)
 {
     const struct log_named_segment n = {number, bytes};
+    PRE(number > 0);
     buf_append(list, &n, sizeof(n));
 }
 
@@ -99,6 +102,7 @@ int log_segments__record(struct log_segments *s,
 /* Does this process fill segments? */
 static bool fills_segments(const struct log_segments *s)
 {
+    PRE(!s->current || s->oldest); /* INV-6 */
     return s->current && s->current->file;
 }
 
@@ -188,6 +192,7 @@ static int name_segment(struct log_segments *s,
 static int sync_names(struct log_segments *s, struct err *err)
 {
     int rc = world_sync_dir(s->world, s->dir, err);
+    PRE(mutex_is_held(&s->lock));
     if (rc == 0)
         s->named = s->next_number;
     return rc;
@@ -279,9 +284,11 @@ int log_segments_begin(struct log_segments *s,
 {
     struct log_segment_header h = {0, position, is_sealed};
     int rc = 0;
+    PRE(synced <= position);
     mutex_lock(&s->name_lock);
     mutex_lock(&s->lock);
     h.number = s->next_number;
+    INVARIANT(h.number > 0); /* INV-5 */
     if (s->named < s->next_number)
         rc = sync_names(s, err);
     if (rc == 0)
@@ -306,6 +313,7 @@ bool log_segments_has_room(struct log_segments *s, uint64_t bytes)
      * old one without a file; with a file only the appender replaces it. */
     mutex_lock(&s->lock);
     c = s->current;
+    INVARIANT(!c || c->end >= c->base);
     has_room =
         c && c->file &&
         (c->end == c->base || c->end - c->base + bytes <= s->segment_bytes);
@@ -409,6 +417,7 @@ void log_segments_unref(struct segment *s)
 /* Is nothing appended to @segment any more? PRE: s->lock is held. */
 static bool is_full(const struct log_segments *s, const struct segment *segment)
 {
+    PRE(mutex_is_held(&s->lock));
     return segment && (segment != s->current || !segment->file);
 }
 
@@ -433,9 +442,11 @@ static struct segment *take_released(struct log_segments *s, uint64_t sequence)
 {
     struct segment *first = s->oldest;
     struct segment *last = NULL;
+    PRE(mutex_is_held(&s->lock));
     while (is_full(s, s->oldest) && s->oldest->last_sequence <= sequence) {
         last = s->oldest;
         s->oldest = last->newer;
+        INVARIANT(s->oldest || last == s->current); /* INV-6 */
         if (last == s->current)
             s->current = NULL;
     }
@@ -456,6 +467,7 @@ static struct segment *begin_release(struct log_segments *s,
     struct buf rest = BUF_INIT;
     struct segment *released;
     bool good;
+    PRE(mutex_is_held(&s->release_lock)); /* Taken first. */
     mutex_lock(&s->name_lock);
     mutex_lock(&s->lock);
     good = can_release(s, sequence, &rest);
@@ -504,6 +516,7 @@ static uint64_t log_segments_release_synced(struct log_segments *s,
 {
     uint64_t bytes = 0;
     uint64_t named;
+    PRE(mutex_is_held(&s->release_lock));
     struct segment *released = begin_release(s, sequence, synced, &named);
     for (const struct segment *r = released; r; r = r->newer)
         bytes += r->end - r->base;
@@ -550,6 +563,7 @@ static void log_segments_trim(struct segment *s)
 /* Spares are of use to a log that is written; nobody else wants their space. */
 static void remove_spares(struct log_segments *s)
 {
+    INVARIANT(s->spare_count <= LOG_SPARES_MAX); /* INV-7 */
     while (s->spare_count > 0) {
         char *spare = s->spares[--s->spare_count];
         if (world_remove(s->world, spare, NULL) != 0) {

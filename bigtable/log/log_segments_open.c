@@ -14,6 +14,8 @@
 static const struct log_named_segment *
 find_recorded(const struct log_segments *s, uint64_t number)
 {
+    PRE(number > 0);
+    PRE(s->recorded.len % sizeof(struct log_named_segment) == 0);
     const struct log_named_segment *n = log_segments__listed(&s->recorded);
     for (size_t i = 0; i < log_segments__listed_count(&s->recorded); i++)
         if (n[i].number == number)
@@ -89,6 +91,7 @@ static int take_directory(struct log_segments *s,
 {
     char **names;
     size_t count;
+    PRE(!s->oldest && !s->current);
     int rc = world_mkdir(s->world, s->dir, err);
     if (rc && rc != ERR_EXISTS)
         return rc;

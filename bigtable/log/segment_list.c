@@ -84,6 +84,7 @@ static bool is_given_up(const struct log_look *l, uint64_t number)
 static uint64_t last_given_up(const struct log_look *l)
 {
     uint64_t last = 0;
+    PRE(l->names || l->count == 0);
     for (size_t i = 0; i < l->count; i++)
         if (strstr(l->names[i], LOST_SUFFIX))
             last = MAX_OF(last, strtoull(l->names[i], NULL, 10));
@@ -93,6 +94,7 @@ static uint64_t last_given_up(const struct log_look *l)
 static bool is_there(const struct log_look *l, uint64_t number)
 {
     char name[32];
+    PRE(number > 0);
     snprintf(name, sizeof(name), "%08llu.log", (unsigned long long)number);
     return has_name(l, name) || is_given_up(l, number);
 }
@@ -160,6 +162,7 @@ static int read_list(struct log_look *l, uint64_t *newest, struct err *err)
 static int
 segment_list_look(struct log_look *l, uint64_t *newest, struct err *err)
 {
+    PRE(!l->names);
     int rc = fs_list(l->fs, l->dir, &l->names, &l->count, err);
     return rc ? rc : read_list(l, newest, err);
 }

@@ -15,6 +15,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/crypt/sealer.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/log/log_format.h"
 #include "bigtable/log/log_lane.h"
@@ -61,6 +62,7 @@ static struct lane *wait_for_lane(struct shared_log *l)
 {
     for (;;) {
         uint64_t now = world_mono_ns(l->options.world);
+        PRE(mutex_is_held(&l->lock));
         for (size_t i = 0; i < LANES; i++) {
             struct lane *n = &l->lanes[(l->active + i) % LANES];
             if (n->state != LANE_IDLE ||
@@ -77,6 +79,7 @@ static struct lane *wait_for_lane(struct shared_log *l)
 /* Take the outcome of @n's job. PRE: the lock is held. */
 static int take_outcome(struct lane *n, struct err *err)
 {
+    PRE(mutex_is_held(&n->log->lock));
     PRE(n->state == LANE_DONE); /* INV-1 */
     n->state = LANE_IDLE;
     cond_broadcast(&n->log->done);
@@ -101,6 +104,8 @@ static struct lane *find_winner(const struct write_ticket *t, bool *failed)
 /* Nobody waits for its lanes any more. PRE: the lock is held. */
 static void leave_lanes(struct shared_log *l, const struct write_ticket *t)
 {
+    PRE(mutex_is_held(&l->lock));
+    PRE(t->lane_count <= LANES);
     for (size_t i = 0; i < t->lane_count; i++) {
         struct lane *n = t->lanes[i];
         if (n->state == LANE_DONE)
@@ -136,6 +141,8 @@ switch_lanes(struct shared_log *l, struct write_ticket *t, struct lane *other)
  */
 static void wait_for_change(struct shared_log *l, const struct write_ticket *t)
 {
+    PRE(mutex_is_held(&l->lock));
+    PRE(t->lane_count > 0);
     uint64_t now = world_mono_ns(l->options.world);
     if (t->lane_count < LANES && now < t->late_ns)
         (void)cond_wait_us(&l->done, &l->lock, l->options.world,
@@ -182,6 +189,7 @@ await_write(struct shared_log *l, struct write_ticket *t, struct err *err)
     struct lane *other = other_lane(first);
     bool failed;
     int rc = 0;
+    PRE(mutex_is_held(&l->lock));
     PRE(t->lane_count == 1);
     while (!find_winner(t, &failed)) {
         bool more = t->lane_count < LANES && !l->broken;
@@ -207,6 +215,7 @@ await_write(struct shared_log *l, struct write_ticket *t, struct err *err)
 static int sync_dirty(struct shared_log *l, struct err *err)
 {
     int rc = 0;
+    PRE(mutex_is_held(&l->lock));
     for (size_t i = 0; i < LANES && rc == 0; i++) {
         struct lane *n = &l->lanes[i];
         while (n->state != LANE_IDLE)
@@ -261,6 +270,7 @@ shared_begin(struct write_log *base, struct write_ticket *t, struct err *err)
  * failed. PRE: the lock is held. */
 static void shared_log_retire(struct shared_log *l, struct write_ticket *t)
 {
+    PRE(mutex_is_held(&l->lock));
     INVARIANT(l->tickets == t);
     l->tickets = t->next;
     if (!l->tickets)
@@ -307,6 +317,7 @@ static int shared_write(struct write_log *base,
                         struct err *err)
 {
     struct write_ticket t = {.records = records, .count = count, .sync = sync};
+    PRE(records && count > 0);
     int rc = shared_begin(base, &t, err);
     return rc ? rc : shared_end(base, &t, err);
 }
@@ -341,6 +352,7 @@ static struct full_segment *take_released(struct shared_log *l,
 {
     struct full_segment **at = &l->full;
     struct full_segment *taken = NULL;
+    PRE(mutex_is_held(&l->lock));
     while (*at) {
         struct full_segment *f = *at;
         if (!f->released && f->last_sequence <= sequence) {
@@ -407,6 +419,7 @@ void shared_log_get_stats(struct write_log *base, struct shared_log_stats *out)
 static void stop_lanes(struct shared_log *l)
 {
     mutex_lock(&l->lock);
+    PRE(!l->stop);
     l->stop = true;
     for (size_t i = 0; i < LANES; i++)
         cond_broadcast(&l->lanes[i].work);
@@ -456,6 +469,8 @@ static int write_on_lane(struct lane *n,
                          size_t count,
                          struct err *err)
 {
+    PRE(mutex_is_held(&n->log->lock));
+    PRE(n->state == LANE_IDLE); /* INV-1 */
     log_lane__submit(n, records, count, true);
     while (n->state != LANE_DONE)
         cond_wait(&n->log->done, &n->log->lock);
