@@ -31,12 +31,14 @@ static family_id family_of(struct slice key)
     size_t at = cell_key_row_length(key);
     if (at == 0 || at + 2 > key.len)
         return 0;
+    ASSERT_SLOW(at < key.len);
     return (family_id)((unsigned char)key.data[at] << 8 |
                        (unsigned char)key.data[at + 1]);
 }
 
 static size_t index_of(const struct schema *s, family_id id)
 {
+    PRE(s->families || s->family_count == 0);
     for (size_t i = 0; i < s->family_count; i++)
         if (s->families[i].id == id)
             return i;
@@ -93,6 +95,7 @@ static void add_memtable(struct group_use *g, const struct memtable *m)
 {
     size_t only = only_family(g);
     const struct skip_node *n;
+    PRE(g->part && g->uses);
     if (only != NO_FAMILY) {
         g->uses[only].memory_bytes += memtable_bytes(m);
         return;

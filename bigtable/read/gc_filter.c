@@ -63,6 +63,7 @@ static bool is_kept(const struct gc_filter *f, struct slice key, enum fate fate)
 static bool filter_keep(void *ctx, struct slice key, struct slice value)
 {
     struct gc_filter *f = ctx;
+    PRE(key.len > 0);
     f->fate = visibility_feed(&f->visibility, key, value);
     return is_kept(f, key, f->fate);
 }
@@ -166,6 +167,7 @@ filter_past(void *ctx, struct slice key, struct slice value, bool kept)
 static void filter_end(void *ctx)
 {
     struct gc_filter *f = ctx;
+    PRE(f->operands < 2 || f->key.len > 0);
     if (f->operands > 1) /* Given up. */
         aggregate_value_close(&f->folded);
     f->operands = 0;

@@ -184,6 +184,7 @@ static int read_encoded(struct cell_read *r,
 static void read_cell_meter(const struct cell_read *r, uint64_t bytes)
 {
     const struct heat_operation op = {LOAD_READS, r->name, 1, bytes};
+    PRE(r->tablet);
     uint64_t metered = load_meter_add(&r->tablet->load, LOAD_READS, 1, bytes,
                                       world_mono_ns(r->env->world));
     tablet_note_heat(r->tablet, &op, metered);
@@ -200,6 +201,7 @@ static int read_in_view(struct cell_read *r,
     size_t value_at = value->len;
     bool large = r->name.len + r->qualifier.len > KEY_BYTES_STACK / 2 - 16;
     int rc;
+    PRE(r->family && r->view);
     r->tablet = table_part_view_find(r->view, r->name, NULL);
     r->env = r->tablet->env;
     r->group = table_part_view_group(r->view, r->family->group);
@@ -210,6 +212,7 @@ static int read_in_view(struct cell_read *r,
     cell_key_append_family_column(&key, r->family->id, r->qualifier);
     r->row.data = key.data;
     r->column = buf_slice(&key);
+    INVARIANT(r->row.len < r->column.len);
     r->column_hash = hash64_slice(r->column);
     r->now_us = r->family->gc ? tablet_env_age_us(r->env) : 0;
     rc = read_encoded(r, value, timestamp_us, found, err);

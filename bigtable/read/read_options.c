@@ -28,6 +28,7 @@ static int take_families(struct read_spec *out,
                          struct err *err)
 {
     size_t count = schema->family_count;
+    PRE(!out->families);
     if (opts->family_count == 0) {
         if (schema->hidden_count && !filter_names_hidden(opts->filter))
             leave_out_hidden(out, schema);
@@ -50,6 +51,7 @@ static int take_rows(struct read_spec *out,
                      const struct quarry_read_options *opts,
                      struct err *err)
 {
+    PRE(!out->spans && out->span_count == 0);
     for (size_t i = 0; i < opts->range_count; i++)
         read_spec_add_range(out, opts->ranges[i].start, opts->ranges[i].end);
     for (size_t i = 0; i < opts->key_count; i++) {
@@ -109,6 +111,7 @@ static int fill_spec(struct read_spec *out,
                      const struct quarry_read_options *opts,
                      struct err *err)
 {
+    PRE(!out->filter && !out->column_regex);
     int rc = take_rows(out, opts, err);
     if (rc == 0)
         rc = take_families(out, schema, opts, err);

@@ -30,6 +30,7 @@ static void drop_spans(struct read_spec *spec)
 
 void read_spec_close(struct read_spec *spec)
 {
+    PRE(spec->spans || spec->span_count == 0);
     drop_spans(spec);
     mem_free(spec->families);
     mem_free(spec->valued);
@@ -42,6 +43,7 @@ void read_spec_close(struct read_spec *spec)
 static struct row_span *add_span(struct read_spec *spec)
 {
     size_t n = spec->span_count;
+    PRE(spec->spans || n == 0);
     if ((n & (n - 1)) == 0)
         spec->spans =
             mem_realloc(spec->spans, (n ? n * 2 : 1) * sizeof(*spec->spans));
@@ -62,6 +64,8 @@ void read_spec_add_range(struct read_spec *spec,
         cell_key_append_row(&s->lower, start);
     if (end.len)
         cell_key_append_row(&s->upper, end);
+    POST(s->upper.len == 0 ||
+         slice_cmp(buf_slice(&s->lower), buf_slice(&s->upper)) < 0);
 }
 
 void read_spec_add_row(struct read_spec *spec, struct slice row)

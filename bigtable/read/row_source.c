@@ -51,6 +51,7 @@ static int past_next(struct entry_source *e, struct err *err)
 {
     struct row_source *s = e->it;
     int rc;
+    PRE(s->is_past && s->iter);
     buf_clear(&s->last);
     buf_append_slice(&s->last, e->key);
     do {
@@ -120,6 +121,7 @@ static int
 cached_seek_explained(struct entry_source *e, struct slice key, struct err *err)
 {
     struct row_source *s = e->it;
+    PRE(s->explain);
     int rc = cached_seek(e, key, err);
     s->explain->counts.entries_from_scan_cache += e->valid;
     return rc;
@@ -129,6 +131,7 @@ static int cached_next_explained(struct entry_source *e, struct err *err)
 {
     struct row_source *s = e->it;
     int rc = cached_next(e, err);
+    PRE(s->explain);
     s->explain->counts.entries_from_scan_cache += e->valid;
     return rc;
 }
@@ -165,6 +168,7 @@ static int gather_row(struct gathered *g,
                       struct err *err)
 {
     int rc = lsm_iter_seek(it, row, err);
+    PRE(g->pairs.len % sizeof(struct scan_pair) == 0);
     *whole = true;
     while (rc == 0 && lsm_iter_valid(it) &&
            slice_starts_with(lsm_iter_key(it), row)) {
@@ -248,6 +252,7 @@ int row_source_open_past(struct row_source *s,
                          struct err *err)
 {
     int rc = row_source_open(s, snapshot, opts, err);
+    POST(rc || s->iter); /* INV-1 */
     s->is_past = true;
     return rc;
 }
@@ -290,6 +295,7 @@ int row_source_open_row(struct row_source *s,
 
 void row_source_close(struct row_source *s)
 {
+    PRE(!s->iter || !s->cached); /* INV-1 */
     lsm_iter_free(s->iter);
     scan_entry_unref(s->cached);
     buf_close(&s->last);
@@ -303,5 +309,6 @@ struct entry_source row_source_entries(struct row_source *s)
     const struct entry_source_ops *iterated =
         s->is_past ? &past_ops : &iter_ops;
     row_source_check(s);
+    PRE(!s->is_past || s->iter); /* INV-1 */
     return (struct entry_source){.it = s, .ops = s->iter ? iterated : cached};
 }

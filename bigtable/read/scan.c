@@ -125,6 +125,7 @@ static bool group_is_wanted(const struct scan *s, uint32_t id)
 /* The rows that the heat of the tablet in hand does not have yet. */
 static struct heat_operation scan_take_heat(struct scan *s)
 {
+    PRE(s->heat_key_length > 0 || s->heat_rows == 0);
     const struct heat_operation op = {
         LOAD_READS, slice_make(s->heat_key, s->heat_key_length), s->heat_rows,
         s->heat_bytes};
@@ -153,12 +154,14 @@ static void scan_meter_rows(struct scan *s)
 static void scan_keep_heat_key(struct scan *s, struct slice row)
 {
     row = heat_key(row);
+    PRE(row.len <= sizeof(s->heat_key));
     memcpy(s->heat_key, row.data, row.len);
     s->heat_key_length = row.len;
 }
 
 static void scan_heat_row(struct scan *s, const struct quarry_row *row)
 {
+    PRE(s->tablet < s->snapshot_count);
     struct tablet *t = s->snapshots[s->tablet].tablet;
     if (!t->env->heat || row->cell_count == 0)
         return;
@@ -196,6 +199,7 @@ static void meter_row(struct scan *s, const struct quarry_row *row)
 
 static void close_sources(struct scan *s)
 {
+    PRE(s->source_count <= GROUP_COUNT_MAX); /* INV-3 */
     for (size_t i = 0; i < s->source_count; i++)
         row_source_close(&s->opened_sources[i]);
     s->source_count = 0;
@@ -261,6 +265,8 @@ static bool scan_wants_keys(void *ctx, struct slice first, struct slice last)
 /* The tablet in hand is about to be read: what follows is counted as its. */
 static void scan_explain_tablet(struct scan *s)
 {
+    PRE(s->tablet < s->snapshot_count);
+    PRE(s->spec->explain);
     const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
     const struct tablet *t = snapshot->tablet;
     if (s->explain && s->explained == s->tablet)
@@ -268,6 +274,7 @@ static void scan_explain_tablet(struct scan *s)
     s->explain = explain_tablet(s->spec->explain, t->id, SLICE_EMPTY,
                                 buf_slice(&t->start), buf_slice(&t->end));
     s->explained = s->tablet;
+    INVARIANT(snapshot->group_count <= GROUP_COUNT_MAX); /* INV-3 */
     for (size_t i = 0; i < snapshot->group_count; i++)
         lsm_explain_files(snapshot->groups[i], s->explain, (uint32_t)i,
                           group_is_wanted(s, t->groups[i]->id), scan_wants_keys,
@@ -287,6 +294,8 @@ static int go_back(struct scan *s, struct err *err)
 {
     struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
     struct tablet_snapshot then;
+    PRE(s->tablet < s->snapshot_count);
+    PRE(s->spec->as_of_us > 0 && !s->is_past);
     int rc = change_as_of(snapshot->tablet, s->spec->as_of_us, &then, err);
     if (rc)
         return rc;
@@ -359,6 +368,7 @@ static void leave_tablet(struct scan *s)
 static bool scan_advance(struct scan *s)
 {
     const struct row_span *span;
+    PRE(s->tablet <= s->snapshot_count);
     if (s->positioned) {
         /* The span may continue in the next tablet. */
         span = span_at(s, s->span);
@@ -401,6 +411,8 @@ next_row(struct scan *s, const struct quarry_row **row, struct err *err)
                 return rc;
             if (*row) {
                 s->rows += (*row)->cell_count > 0;
+                POST(!s->spec->row_limit ||
+                     s->rows <= s->spec->row_limit); /* INV-4 */
                 meter_row(s, *row);
                 return 0;
             }
@@ -419,6 +431,7 @@ NOINLINE static int
 next_explained(struct scan *s, const struct quarry_row **row, struct err *err)
 {
     struct quarry_explain *e = s->spec->explain;
+    PRE(e);
     uint64_t begin_ns = explain_now(e);
     int rc = next_row(s, row, err);
     if (s->explain)
@@ -435,6 +448,7 @@ int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
 uint64_t scan_sequence(const struct scan *s)
 {
     uint64_t sequence = 0;
+    PRE(s->snapshots || s->snapshot_count == 0);
     for (size_t i = 0; i < s->snapshot_count; i++)
         sequence = MAX_OF(sequence, s->snapshots[i].sequence);
     return sequence;

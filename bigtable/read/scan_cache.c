@@ -86,6 +86,7 @@ struct scan_cache *scan_cache_new(size_t capacity_bytes)
         c->shards[i].buckets =
             mem_zalloc(c->bucket_count, sizeof(*c->shards[i].buckets));
     }
+    POST((c->bucket_count & (c->bucket_count - 1)) == 0);
     return c;
 }
 
@@ -119,6 +120,7 @@ struct scan_key scan_key_make(uint64_t tablet,
                               uint64_t bytes_hash)
 {
     uint64_t place = tablet * GROUP_SPREAD + group;
+    PRE(bytes.len > 0);
     return (struct scan_key){tablet, generation, group, bytes,
                              hash_mix(bytes_hash ^ place)};
 }
@@ -175,6 +177,7 @@ static struct shard *shard_of(struct scan_cache *c, uint64_t hash)
 static struct bucket *
 bucket_of(const struct scan_cache *c, const struct shard *s, uint64_t hash)
 {
+    ASSERT_SLOW(c->bucket_count > 0);
     return &s->buckets[hash & (c->bucket_count - 1)];
 }
 
@@ -186,6 +189,7 @@ static uint64_t set_of(uint64_t hash)
 static struct scan_entry *first_of(const struct bucket *b)
 {
     uint64_t word = atomic_load_explicit(&b->chain, memory_order_relaxed);
+    ASSERT_SLOW((word & POINTER_MASK) % _Alignof(struct scan_entry) == 0);
     return (struct scan_entry *)(uintptr_t)(word & POINTER_MASK);
 }
 
@@ -277,8 +281,10 @@ static void scan_cache_shrink(struct scan_cache *c,
                               struct shard *s,
                               struct scan_entry **dropped)
 {
+    PRE(mutex_is_held(&s->mutex));
     while (s->bytes > c->capacity) {
         struct scan_entry *e = s->oldest;
+        INVARIANT(e); /* INV-4 */
         unsigned char hits =
             atomic_load_explicit(&e->hits, memory_order_relaxed);
         if (hits > 0) {
@@ -410,6 +416,7 @@ static struct scan_entry *scan_cache_use(struct shard *s,
                                          enum standing standing,
                                          struct scan_entry **outdated)
 {
+    PRE(mutex_is_held(&s->mutex));
     switch (standing) {
     case CURRENT: note_hit(s, e); return e;
     case ELSEWHEN: return NULL;
@@ -480,6 +487,7 @@ void scan_cache_put(struct scan_cache *c,
     struct scan_entry *dropped = NULL;
     struct scan_entry *old;
     e->sequence = sequence;
+    PRE(atomic_load(&e->refs) > 0);
     if (charge_of(e) > c->capacity ||
         atomic_load_explicit(row_stamps_slot(stamps, row),
                              memory_order_acquire) > sequence)
@@ -503,6 +511,7 @@ void scan_cache_stats(struct scan_cache *c, struct scan_cache_stats *out)
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         struct shard *s = &c->shards[i];
         mutex_lock(&s->mutex);
+        INVARIANT(s->bytes <= c->capacity); /* INV-4 */
         out->hits += atomic_load(&s->hits);
         out->misses += atomic_load(&s->lookups);
         out->outdated += s->outdated;

@@ -75,6 +75,7 @@ run_cells(struct saw_run *run, const struct quarry_row *row, struct err *err)
 {
     struct buf place = BUF_INIT;
     int rc = 0;
+    PRE(row->cells || row->cell_count == 0);
     for (size_t i = 0; i < row->cell_count && rc == 0; i++) {
         buf_clear(&place);
         buf_append_slice(&place, row->key);
@@ -212,6 +213,7 @@ static int
 script_finish(struct script_filter *f, int rc, struct script_filter **out)
 {
     *out = f;
+    PRE(rc <= 0);
     if (rc) {
         script_filter_free(f);
         *out = NULL;
