@@ -53,6 +53,7 @@ int64_t age_clock_now(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
         mono_us(mono_ns) +
         (int64_t)atomic_load_explicit(&c->offset_us, memory_order_relaxed);
     int64_t ahead_us = wall_us - expected_us;
+    PRE(mono_ns >= c->begun_ns);
     if (ahead_us > STEP_US)
         return age_clock_doubt(c, wall_us, expected_us, mono_ns);
     if (ahead_us < -STEP_US / 4 || ahead_us > STEP_US / 4 ||

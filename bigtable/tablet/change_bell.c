@@ -4,6 +4,7 @@
 #include "bigtable/tablet/change_bell.h"
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 
 void change_bell_init(struct change_bell *b)
 {
@@ -14,6 +15,7 @@ void change_bell_init(struct change_bell *b)
 
 void change_bell_close(struct change_bell *b)
 {
+    PRE(atomic_load(&b->waiters) == 0);
     cond_close(&b->rung);
     mutex_close(&b->lock);
 }

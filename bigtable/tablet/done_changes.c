@@ -70,6 +70,8 @@ struct done_changes *done_changes_new(struct world *world)
 
 static size_t client_bytes(const struct client *c)
 {
+    PRE(c->words || c->word_count == 0);
+    PRE(c->answers || c->answer_count == 0);
     size_t bytes = sizeof(*c) + c->word_count * sizeof(*c->words);
     for (size_t i = 0; i < c->answer_count; i++)
         bytes += sizeof(*c->answers) + c->answers[i].bytes.len;
@@ -135,6 +137,7 @@ static void forget_old(struct done_changes *d)
 
 static struct client *find_client(struct done_changes *d, uint64_t session)
 {
+    PRE(mutex_is_held(&d->lock));
     union hash_value *v = hash_map_get(&d->clients, hash_key_u64(&session));
     return v ? v->pointer : NULL;
 }
@@ -273,6 +276,7 @@ static int check_room(struct done_changes *d,
                       size_t count,
                       struct err *err)
 {
+    PRE(mutex_is_held(&d->lock));
     if (d->bytes > DONE_BYTES_MAX)
         forget_old(d);
     if (d->bytes > DONE_BYTES_MAX)
@@ -323,6 +327,7 @@ int done_changes_begin(struct done_changes *d,
     if (rc == 0) {
         c = need_client(d, session);
         raise_floor(d, c, floor);
+        INVARIANT(c->floor >= floor); /* INV-3 */
         for (size_t i = 0; i < count; i++)
             states[i] = begin_one(d, c, sequences[i]);
     }
@@ -338,6 +343,7 @@ void done_changes_end(struct done_changes *d,
     struct client *c;
     mutex_lock(&d->lock);
     c = find_client(d, session);
+    INVARIANT(!c || c->session == session);
     for (size_t i = 0; i < count; i++) {
         struct word *w = find_word(c, sequences[i]);
         if (w)
@@ -364,6 +370,7 @@ bool done_changes_answer(struct done_changes *d,
     bool found;
     mutex_lock(&d->lock);
     a = find_answer(find_client(d, session), sequence);
+    INVARIANT(!a || a->sequence == sequence);
     found = a != NULL;
     if (found)
         buf_append_slice(out, buf_slice(&a->bytes));
@@ -403,12 +410,14 @@ static void done_changes_note_client(struct done_changes *d,
                                      uint64_t sequence,
                                      struct slice answer)
 {
+    PRE(mutex_is_held(&d->lock));
     /* One so far above all others says that their client knows of these. */
     if (sequence >= c->first + DONE_WINDOW && c->word_count)
         raise_floor(d, c, sequence - DONE_WINDOW + 1);
     if (sequence < c->floor || is_below_window(c, sequence))
         return;
     need_word(d, c, sequence)->done |= bit_of(sequence);
+    POST(is_done(c, sequence));
     keep_answer(d, c, sequence, answer);
 }
 
@@ -524,6 +533,7 @@ static void decode_client(struct done_changes *d, struct cursor *in)
     uint64_t floor = cursor_varint(in);
     struct client *c;
     size_t count;
+    PRE(mutex_is_held(&d->lock));
     in->bad |= session == 0;
     if (in->bad)
         return;

@@ -54,6 +54,7 @@ static void add_cut_behind(struct heat_cuts *c,
                            struct slice key)
 {
     char next[HEAT_KEY_BYTES_MAX] = "";
+    PRE(key.len <= HEAT_KEY_BYTES_MAX);
     if (key.len == HEAT_KEY_BYTES_MAX)
         return;
     memcpy(next, key.data, key.len);
@@ -151,6 +152,7 @@ struct heat_layout *heat_layout_ref(struct heat_layout *l)
 void heat_layout_unref(struct heat_layout *l)
 {
     unsigned before = l ? atomic_fetch_sub(&l->references, 1) : 0;
+    INVARIANT(!l || before > 0);
     if (before == 1)
         mem_free(l);
 }

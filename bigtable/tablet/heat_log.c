@@ -175,6 +175,7 @@ static void add_block(struct heat_log *l)
  * there are too many bytes. The newest stays. */
 static void drop_old(struct heat_log *l, uint32_t minute)
 {
+    PRE(mutex_is_held(&l->lock));
     while (l->count > 1 &&
            (block_at(l, 0)->high + HEAT_DAY <= minute ||
             atomic_load(&l->record_bytes) > records_max(l))) /* INV-1 */
@@ -207,6 +208,7 @@ uint64_t heat_log_threshold(const struct heat_log *l)
 /* The first record of a layout that nobody but its tablet holds pays for it. */
 static size_t layout_charge(const struct heat_layout *layout)
 {
+    PRE(atomic_load(&layout->references) > 0);
     return atomic_load(&layout->references) == 2 ? heat_layout_bytes(layout)
                                                  : 0;
 }
@@ -286,6 +288,7 @@ void heat_log_each(struct heat_log *l,
 bool heat_log_charge(struct heat_log *l, size_t bytes)
 {
     size_t held = atomic_fetch_add(&l->counter_bytes, bytes);
+    PRE(bytes > 0);
     if (held + bytes <= counters_max(l))
         return true;
     atomic_fetch_sub(&l->counter_bytes, bytes);

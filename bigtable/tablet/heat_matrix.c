@@ -1,4 +1,7 @@
-/* Gathering bounds, and adding up records in ranges that a picture has. */
+/* Pictures of heat: gathering the bounds that records of heat have, and
+ * adding the records up in the ranges that a picture has. A record whose
+ * range spans several of the picture's is divided evenly: where in it the
+ * rows were is not known. */
 #include "bigtable/tablet/heat_matrix.h"
 
 #include <stdlib.h>
@@ -67,6 +70,7 @@ void heat_bounds_add(void *ctx, const struct heat_record *r)
 {
     struct heat_bounds *b = ctx;
     const struct heat_layout *l = r->layout;
+    PRE(l->count >= 1 && l->count <= HEAT_RANGES_MAX);
     if (l == b->latest || !slice_eq_str(b->table, l->table))
         return;
     b->latest = l;

@@ -78,6 +78,7 @@ struct load_rates load_meter_rates(const struct load_meter *m, uint64_t now_ns)
     uint64_t life_ns = now_ns > m->begun_ns ? now_ns - m->begun_ns : 0;
     uint64_t span_ns = MAX_OF(MIN_OF(window_ns, life_ns), SPAN_NS_MIN);
     double seconds = (double)span_ns / NS_PER_S;
+    INVARIANT(seconds > 0);
     return (struct load_rates){
         .reads = (double)load_meter_sum(m, LOAD_READS, slot) / seconds,
         .writes = (double)load_meter_sum(m, LOAD_WRITES, slot) / seconds,

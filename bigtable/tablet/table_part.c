@@ -31,6 +31,7 @@ struct table_part_view *table_part_view_new(const struct schema *schema,
 {
     struct table_part_view *v =
         mem_zalloc(1, sizeof(*v) + count * sizeof(struct tablet *));
+    PRE(tablets || count == 0);
     atomic_init(&v->references, 1);
     v->schema = schema_copy(schema);
     v->generation = generation;
@@ -133,6 +134,7 @@ struct table_part_view *table_part_get_view(struct table_part *t)
     struct table_part_view *v;
     mutex_lock(&t->lock);
     v = t->view;
+    INVARIANT(!v || atomic_load(&v->references) > 0);
     if (v)
         atomic_fetch_add(&v->references, 1);
     mutex_unlock(&t->lock);

@@ -4,6 +4,7 @@
 #include "bigtable/tablet/tablet.h"
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/version.h"
 #include "bigtable/sstable/sstable_reader.h"
@@ -68,6 +69,7 @@ void tablet_hold_edits(struct tablet *t)
 void tablet_release_edits(struct tablet *t, bool retired)
 {
     for (size_t i = atomic_load(&t->group_count); i-- > 0;) {
+        PRE(mutex_is_held(&t->groups[i]->edit_lock));
         if (retired)
             atomic_store(&t->groups[i]->retired, true);
         mutex_unlock(&t->groups[i]->edit_lock);
@@ -96,6 +98,7 @@ static void add_change_tables(const struct tablet_group *g,
 {
     struct lsm_snapshot *s = lsm_snapshot_new(g->lsm);
     const struct version *v = s->version;
+    PRE(v->tables || v->table_count == 0);
     *out = mem_realloc(*out, (*count + v->table_count + 1) * sizeof(**out));
     for (size_t i = 0; i < v->table_count; i++) {
         const struct sstable_properties *p =
@@ -159,6 +162,7 @@ void tablet_add_heat(struct tablet *t,
 static void note_commit(const struct tablet_group *g,
                         const struct tablet_changes *c)
 {
+    PRE(c->commit_sequence > 0);
     if (UNLIKELY(c->is_loose))
         lsm_note_loose_commit(g->lsm, c->commit_sequence, c->commit_us);
     else
@@ -173,6 +177,7 @@ void tablet_group_insert(struct tablet_group *g,
                          uint64_t sequence)
 {
     const struct tablet_changes *c = g->tablet->changes;
+    ASSERT_SLOW(sequence > 0);
     if (UNLIKELY(tablet_group_is_clean(g)))
         atomic_store(&g->low_sequence, sequence);
     if (atomic_load_explicit(&c->on, memory_order_relaxed))

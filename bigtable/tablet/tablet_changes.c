@@ -8,6 +8,7 @@
 #include "base/core/fault.h"
 #include "base/core/macros.h"
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "bigtable/lsm/version.h" /* sstable_file_unref */
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/table_part.h"
@@ -79,6 +80,7 @@ int change_file_open(struct change_file *f,
 static void add_file(struct tablet_changes *c,
                      const struct change_file_info *info)
 {
+    PRE(c->files || c->file_count == 0);
     c->files = mem_realloc(c->files,
                            (c->file_count + 1) * sizeof(struct change_file *));
     c->files[c->file_count++] = change_file_new(c->env, info);
@@ -112,6 +114,7 @@ struct tablet_changes *tablet_changes_new(struct tablet_env *env,
                                           const struct changes_record *r)
 {
     struct tablet_changes *c = mem_zalloc(1, sizeof(*c));
+    PRE(!r || r->files || r->file_count == 0);
     c->env = env;
     mutex_init(&c->edit_lock);
     mutex_init(&c->lock);
@@ -129,6 +132,7 @@ void tablet_changes_free(struct tablet_changes *c)
 {
     if (!c)
         return;
+    PRE(c->files || c->file_count == 0);
     for (size_t i = 0; i < c->file_count; i++)
         change_file_unref(c->files[i]);
     mem_free(c->files);
@@ -216,6 +220,7 @@ static size_t count_given_up(const struct tablet_changes *c,
                              size_t count,
                              int64_t now_us)
 {
+    PRE(mutex_is_held(&c->lock));
     int64_t keep_us = (int64_t)atomic_load(&c->keep_us);
     uint64_t bound = atomic_load(&c->keep_bytes);
     uint64_t bytes = 0;
@@ -238,6 +243,7 @@ static size_t count_given_up(const struct tablet_changes *c,
 static size_t
 with_equals(const struct candidate *list, size_t count, size_t gone)
 {
+    PRE(gone <= count);
     while (gone > 0 && gone < count &&
            by_end(&list[gone], &list[gone - 1]) == 0)
         gone++;
@@ -252,6 +258,7 @@ static void plan(const struct tablet_changes *c,
 {
     size_t gone =
         with_equals(list, count, count_given_up(c, list, count, now_us));
+    PRE(mutex_is_held(&c->lock));
     for (size_t i = 0; i < count; i++) {
         const struct change_file_info *f = list[i].info;
         if (i < gone) {
@@ -264,6 +271,7 @@ static void plan(const struct tablet_changes *c,
                  !fault_hit("changes.keep_nothing")) /* A deliberate bug. */
             out->added[out->added_count++] = *f;
     }
+    POST(out->floor >= c->floor); /* INV-1 */
 }
 
 bool tablet_changes_plan(struct tablet_changes *c,
@@ -276,6 +284,7 @@ bool tablet_changes_plan(struct tablet_changes *c,
     struct change_file_info *fresh = mem_zalloc(count + 1, sizeof(*fresh));
     struct candidate *list;
     size_t n = 0;
+    PRE(retired || count == 0);
     *out = (struct changes_edit){0};
     for (size_t i = 0; i < count; i++)
         fresh[i] = (struct change_file_info){group, retired[i]};
@@ -357,6 +366,7 @@ void tablet_changes_reset(struct tablet_changes *c,
     c->bytes = 0;
     c->floor = MAX_OF(c->floor, sequence);
     c->floor_us = MAX_OF(c->floor_us, us);
+    POST(c->floor >= sequence); /* INV-1 */
     mutex_unlock(&c->lock);
     for (size_t i = 0; i < count; i++)
         change_file_unref(gone[i]);
@@ -371,6 +381,7 @@ struct change_file **tablet_changes_files(struct tablet_changes *c,
 {
     struct change_file **files;
     mutex_lock(&c->lock);
+    INVARIANT(c->files || c->file_count == 0);
     files = mem_alloc((c->file_count + 1) * sizeof(struct change_file *));
     for (size_t i = 0; i < c->file_count; i++) {
         files[i] = c->files[i];

@@ -49,6 +49,7 @@ static struct heat_sample *sample_new(struct heat_log *log)
 
 static void sample_clear(struct heat_sample *s)
 {
+    PRE(s->count <= HEAT_SAMPLES);
     for (size_t i = 0; i < s->count; i++)
         mem_free((char *)(uintptr_t)s->keys[i].data);
     s->count = 0;
@@ -184,6 +185,7 @@ static bool has_keys_between(struct slice start, struct slice end)
 
 static bool can_be_cut(const struct heat_layout *l, size_t range)
 {
+    PRE(range < l->count);
     return l->bounds[range].len == 0 ||
            has_keys_between(l->bounds[range], l->bounds[range + 1]);
 }
@@ -193,6 +195,7 @@ static bool can_be_cut(const struct heat_layout *l, size_t range)
 static bool is_uneven(const struct heat_counter *c)
 {
     const struct heat_layout *l = c->layout;
+    PRE(l->count >= 1 && l->count <= HEAT_RANGES_MAX);
     for (unsigned k = LOAD_READS; k <= LOAD_WRITES; k++) {
         uint64_t sum = 0, most = 0;
         for (size_t i = 0; i < l->count; i++) {
@@ -209,6 +212,7 @@ static bool is_uneven(const struct heat_counter *c)
 /* Is the tablet to be cut by the sample there is? */
 static bool should_cut(const struct heat_counter *c)
 {
+    PRE(!c->sample || c->sample->count <= HEAT_SAMPLES);
     return c->sample && c->sample->count >= SAMPLES_MIN &&
            c->cuts < HEAT_CUTS_MAX && (!c->is_cut || is_uneven(c));
 }
@@ -379,6 +383,7 @@ void tablet_heat_look(struct tablet_heat *h,
     struct heat_counter *c;
     mutex_lock(&h->lock);
     c = h->counter;
+    INVARIANT(!c || c->minute <= c->last); /* INV-1 */
     if (c && c->rows) {
         struct heat_record r;
         if (should_cut(c) && !is_used_little(c, log))
