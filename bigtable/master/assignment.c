@@ -38,6 +38,7 @@ static bool is_tight(const struct assignment_server *s)
  * ones. */
 static void server_heap_fill(struct server_heap *h, size_t server_count)
 {
+    PRE(h->count == 0);
     for (int tight = 0; tight < 2 && h->count == 0; tight++)
         for (uint32_t i = 0; i < server_count; i++)
             if (h->servers[i].room > 0 && is_tight(&h->servers[i]) == tight)

@@ -140,10 +140,12 @@ balance_move_tablet(struct balancing *b, uint32_t tablet, uint32_t to)
 static size_t balance_plan(struct balancing *b, size_t max)
 {
     size_t count = 0;
+    PRE(b->moves && b->origins);
     while (count < max && is_outside(b, count ? BALANCE_INNER_PERCENT
                                               : BALANCE_OUTER_PERCENT)) {
         uint32_t from = most_loaded(b);
         uint32_t to = least_loaded(b);
+        INVARIANT(from < b->server_count && to < b->server_count);
         uint32_t tablet = best_tablet(b, from, to);
         if (tablet == NOBODY) {
             b->exhausted[from] = true;
@@ -189,9 +191,11 @@ is_gain(const struct balancing *b, const struct load_span *was, double mean)
 /* Take back the moves [first, count). */
 static void undo_moves(struct balancing *b, size_t first, size_t count)
 {
+    PRE(first <= count);
     for (size_t i = count; i > first; i--) {
         struct balance_tablet *t = &b->tablets[b->moves[i - 1].tablet];
         uint32_t from = b->origins[i - 1];
+        INVARIANT(t->server == b->moves[i - 1].to);
         b->servers[t->server].load -= t->weight;
         b->servers[from].load += t->weight;
         t->server = from;

@@ -79,6 +79,7 @@ static void free_server(struct known_server *s)
 
 void cluster_view_close(struct cluster_view *p)
 {
+    PRE(p->tablets || p->tablet_count == 0);
     for (size_t i = 0; i < p->tablet_count; i++)
         free_tablet(p->tablets[i]);
     for (size_t i = 0; i < p->server_count; i++)
@@ -463,6 +464,7 @@ int cluster_view_note_row(struct cluster_view *p,
         set_buf(&t->key, row->key);
         cluster_view_insert(p, t);
     }
+    POST(tablet_of_key(p, row->key) == t); /* INV-1 */
     t->reading = p->reading;
     /* A row with a lower epoch was read before we changed it: INV-5. */
     if (!t->busy && r->location.epoch >= t->epoch)
@@ -515,6 +517,7 @@ struct weight_scale cluster_view_sum(struct cluster_view *p)
 {
     struct weight_totals totals = {.tablets = p->tablet_count};
     struct weight_scale scale;
+
     for (size_t i = 0; i < p->server_count; i++) {
         struct known_server *s = p->servers[i];
         s->load = 0;

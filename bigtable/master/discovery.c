@@ -77,6 +77,7 @@ static int hear_servers(struct master_term *r, struct err *err)
 {
     uint64_t until = master_term_now_ns(r) +
                      r->options->silent_us * HEAR_FACTOR * UINT64_C(1000);
+    PRE(!r->known); /* INV-2 */
     r->awaits = "tablet servers to answer";
     while (!servers_all_heard(r) && master_term_now_ns(r) < until)
         if (!master_term_wait(r, RETRY_US))
@@ -134,6 +135,7 @@ static int read_until_done(struct master_term *r,
                            enum tablet_level level,
                            struct err *err)
 {
+    PRE(!r->known); /* INV-2 */
     for (;;) {
         int rc = wait_for_level(r, level, err);
         if (rc)

@@ -85,6 +85,7 @@ static void housekeeping_view(struct master_term *r, struct balance_view *v)
             (struct balance_tablet){(uint32_t)index_of(p, t->server),
                                     weight_of(&scale, &t->use), can_move(r, t)};
     }
+    INVARIANT(v->tablet_count <= p->tablet_count);
 }
 
 static void housekeeping_balance(struct master_term *r)
@@ -184,6 +185,7 @@ void master_housekeep(struct master_term *r)
     const struct master_options *o = r->options;
     if (!r->ready)
         return;
+    INVARIANT(r->known); /* INV-2 */
     if (!r->rereading && is_past(r, r->reread_ns, o->reread_us)) {
         r->rereading = true;
         master_term_spawn(r, "read METADATA", housekeeping_reread, NULL);

@@ -64,6 +64,7 @@ int lock_state_remove(struct chubby *c, const char *path, struct err *err)
 static int make_directory(struct chubby *c, const char *path, struct err *err)
 {
     struct chubby_handle *h = NULL;
+    PRE(path[0] == '/');
     int rc = chubby_open(
         c, path, CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL, &h, err);
     chubby_close(h);

@@ -60,6 +60,7 @@ static int master_connect(struct master_term *r, struct err *err)
                                .address = o->address,
                                .on_event = on_event,
                                .ctx = r};
+    PRE(!r->chubby);
     return chubby_connect(r->world, &c, &r->chubby, err);
 }
 

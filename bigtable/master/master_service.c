@@ -33,6 +33,7 @@ master_service_enter(struct master *m, bool early, struct err *err)
                 r->awaits);
         return NULL;
     }
+    INVARIANT(!r->ready || r->known); /* INV-2 */
     r->calls++;
     return r;
 }
@@ -264,6 +265,7 @@ static int tablet_meant(struct master_term *r,
         *out = cluster_view_find(&r->view, table, o->row);
     if (rc == 0 && !*out)
         rc = err_set(err, ERR_NOTFOUND, "no such tablet");
+    POST(rc || *out);
     return rc;
 }
 

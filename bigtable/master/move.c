@@ -21,6 +21,7 @@ static int order_unload(struct master_term *r,
 {
     uint64_t closed_us = 0;
     int rc = ERR_UNAVAILABLE;
+    PRE(t->busy && t->server == s->number); /* INV-2 */
     for (int i = 0; i < UNLOAD_TRIES_MAX && s->alive; i++) {
         rc = server_order_unload(r, s, t, &closed_us, err);
         t->closed_ns = master_term_now_ns(r) - closed_us * 1000;
@@ -43,6 +44,7 @@ static int move_withdraw(struct master_term *r,
     struct tablet_location nobody = {0, epoch, SLICE_EMPTY};
     bool done = false;
     int rc = 0;
+    PRE(t->busy); /* INV-2 of the view. */
     if (t->server == s->number && t->epoch == epoch)
         rc = master_term_set_location(r, t, &nobody, "withdrawn", &done, err);
     return rc || done ? rc : err_set(err, ERR_ABORTED, "its row has changed");

@@ -8,6 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/master_term.h"
@@ -29,6 +30,7 @@ static int oracle_read(struct master_term *r, int64_t *bound, struct err *err)
     struct oracle *o = &r->oracle;
     struct buf text = BUF_INIT;
     char *end;
+    PRE(mutex_is_held(&o->lock));
     int rc = lock_state_read(r->chubby, BIGTABLE_LOCK_TIMESTAMPS, &text,
                              &o->generation, err);
     *bound = 0;
@@ -77,6 +79,8 @@ static int oracle_open(struct master_term *r, struct err *err)
     int64_t last = o->source.last;
     int64_t bound;
     int64_t from;
+    PRE(mutex_is_held(&o->lock));
+    PRE(!o->is_open);
     int rc = oracle_read(r, &bound, err);
     if (rc)
         return rc;
@@ -94,6 +98,7 @@ static int oracle_take_locked(struct master_term *r,
                               struct err *err)
 {
     struct oracle *o = &r->oracle;
+    PRE(mutex_is_held(&o->lock));
     int rc = o->is_open ? 0 : oracle_open(r, err);
     uint64_t mono_ns = world_mono_ns(r->world);
     int64_t from =
@@ -106,6 +111,7 @@ static int oracle_take_locked(struct master_term *r,
         return err_set(err, ERR_UNAVAILABLE, "this may not be the master");
     stamp_source_take(&o->source, from, count, mono_ns);
     *first = from;
+    POST(from > 0);
     return 0;
 }
 

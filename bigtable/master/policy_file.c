@@ -62,6 +62,7 @@ int policy_file_write(struct master_term *r,
 void policy_file_remove(struct master_term *r, uint64_t table)
 {
     char path[POLICY_PATH_BYTES];
+    PRE(table > 0);
     policy_path(table, path);
     if (lock_state_remove(r->chubby, path, NULL) != 0) {
         /* It is not there; or it stays, unused, because numbers of tables are

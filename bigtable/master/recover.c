@@ -59,6 +59,7 @@ static void log_path(uint64_t log, const char *name, char out[LOG_PATH_BYTES])
 
 static void forget_segments(struct recovery *v)
 {
+    PRE(v->segments || v->segment_count == 0);
     for (size_t i = 0; i < v->segment_count; i++)
         mem_free(v->segments[i].name);
     mem_free(v->segments);
@@ -235,6 +236,7 @@ static void order_sorts(struct master_term *r, struct recovery *v)
         view[i] = v->segments[i].state;
     count = log_schedule_choose(servers, count, view, v->segment_count,
                                 master_term_now_ns(r) / 1000, out);
+    INVARIANT(count <= v->segment_count);
     for (size_t i = 0; i < count; i++)
         start_sorting(r, v, out[i].segment,
                       cluster_view_server(p, servers[out[i].server].number));
@@ -279,6 +281,7 @@ static int add_segments(struct master_term *r,
     struct recovery now = {.log = v->log};
     int rc = list_segments(r, &now, err);
     *more = false;
+    PRE(v->running); /* INV-2 */
     for (size_t i = 0; i < now.segment_count; i++) {
         struct segment *s = &now.segments[i];
         if (is_known(v, s->name))
@@ -385,6 +388,7 @@ static void start_recovery(struct master_term *r, struct recovery *v)
 
 bool recover_is_sorted(struct master_term *r, uint64_t number)
 {
+    PRE(number > 0);
     struct recovery *v = find_recovery(r, number);
     if (v && v->sorted && forget_dead_holders(r, v))
         v->sorted = false;

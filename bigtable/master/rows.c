@@ -227,6 +227,7 @@ static int
 rows_refresh(void *ctx, const struct metadata_row *row, struct err *err)
 {
     struct refreshing *f = ctx;
+    PRE(f->tablet->busy);
     int rc = cluster_view_refresh(&f->term->view, f->tablet, row,
                                   master_term_now_ns(f->term), err);
     f->found = rc == 0;

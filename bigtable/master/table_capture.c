@@ -46,6 +46,7 @@ static int
 capture_ask(struct master_term *r, struct capture_job *j, struct err *err)
 {
     struct capture_answer *a = mem_zalloc(1, sizeof(*a));
+    PRE(j->of->left > 0);
     int rc = server_order_reply(r, j->server, TABLET_CAPTURE, &j->as_known,
                                 &a->bytes, err);
     if (rc == 0)

@@ -131,6 +131,7 @@ drop_marked(struct master_term *r, const struct drop_job *j, struct err *err)
     struct table_record rec;
     uint64_t generation;
     bool marked = false;
+    PRE(j->table > 0);
     int rc = lock_state_read(r->chubby, j->path, &b, &generation, err);
     if (rc == 0)
         rc = table_record_get(buf_slice(&b), &rec, err);

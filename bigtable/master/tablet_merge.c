@@ -114,6 +114,7 @@ static int join_states(const struct pair *p,
 {
     bool a = false;
     bool b = false;
+    PRE(m->lower->table == m->upper->table);
     int rc = tablet_files_inside(p->lower.groups, buf_slice(&m->lower->start),
                                  buf_slice(&m->lower->end), &a, err);
     if (rc == 0)
@@ -216,6 +217,7 @@ static int write_both(struct master_term *r,
                       struct err *err)
 {
     uint64_t id = cluster_id(r->number, r->next_id++);
+    PRE(m->lower->busy && m->upper->busy);
     int rc = write_upper(r, m, merged, id, err);
     if (rc && !is_written(r, m->upper, id))
         return rc;
@@ -232,6 +234,7 @@ write_merged(struct master_term *r, const struct merging *m, struct err *err)
     struct tablet_state *merged = mem_zalloc(1, sizeof(*merged));
     struct buf groups = BUF_INIT;
     struct buf done = BUF_INIT;
+    PRE(m->lower->busy && m->upper->busy);
     int rc = read_state(r, m->lower, &p->lower_bytes, &p->lower, err);
     if (rc == 0)
         rc = read_state(r, m->upper, &p->upper_bytes, &p->upper, err);
@@ -270,6 +273,7 @@ static void run_merge(struct master_term *r, void *arg)
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     int rc = merge_tablets(r, m, &err);
+    POST(m->lower->busy && m->upper->busy);
 
     if (rc)
         log_info(r->world, "master", "tablets %llu and %llu not merged: %s",
@@ -334,6 +338,7 @@ static bool is_covered(const struct cluster_view *p, size_t i)
     const struct known_tablet *t = p->tablets[i];
     const struct known_tablet *next =
         i + 1 < p->tablet_count ? p->tablets[i + 1] : NULL;
+    PRE(i < p->tablet_count);
     return next && next->table == t->table &&
            slice_cmp(buf_slice(&next->start), buf_slice(&t->start)) <= 0;
 }

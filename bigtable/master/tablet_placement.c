@@ -43,6 +43,7 @@ has_its_logs(struct master_term *r, struct known_tablet *t, uint64_t to)
 {
     t->waits_for = 0;
     t->only = 0;
+    PRE(t->busy || t->stage == STAGE_UNASSIGNED);
     for (size_t i = 0; i < t->log_count; i++) {
         if (t->logs[i] == to)
             continue;
@@ -283,6 +284,7 @@ static void assign_some(struct master_term *r, const struct weight_scale *scale)
     count = view_servers(p, servers);
     count =
         assignment_choose(servers, count, w.seen, w.count, open_level(r), out);
+    INVARIANT(count <= w.count);
     for (size_t i = 0; i < count; i++)
         start_placing(r, w.tablets[out[i].tablet],
                       servers[out[i].server].number);
