@@ -71,6 +71,7 @@ static int flush_tablet(struct job *j, struct tablet *t, struct err *err)
 
 static int compact_tablet(struct job *j, struct tablet *t, struct err *err)
 {
+    PRE(j->table);
     int rc = store_flush_table(j->server->store, j->table, err);
     for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
         rc = background_compact_major(j->server->store, t->groups[i], err);
@@ -87,6 +88,7 @@ static bool control_covers(const struct tablet_order *o, const struct tablet *t)
 
 static int drop_rows_of(struct job *j, struct tablet *t, struct err *err)
 {
+    PRE(j->table && j->order);
     if (control_covers(j->order, t))
         return drop_tablet_rows(j->server->store, j->table, err);
     return delete_rows(&j->server->store->env, j->table, j->order->row,
@@ -291,6 +293,7 @@ int handle_schema(struct tablet_server *s,
 static void fill_load(const struct served *t, struct tablet_load *out)
 {
     struct table_part_view *v = t->table ? table_part_get_view(t->table) : NULL;
+    INVARIANT(!v || v->tablet_count == 1);
 
     *out = (struct tablet_load){.id = t->id,
                                 .table = t->table_id,

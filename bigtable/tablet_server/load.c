@@ -10,6 +10,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/logged_mutation.h"
@@ -96,6 +97,7 @@ static int switch_changes(struct load *l, struct err *err)
     int64_t now_us = (int64_t)world_now_us(l->server->store->world);
     bool is_empty = tablet_table_bytes(l->tablet) == 0 &&
                     tablet_last_sequence(l->tablet) == 0;
+    PRE(!(l->begins_changes && l->ends_changes));
     const struct changes_edit begin = {
         .floor = MAX_OF(l->origin.sequence, l->sequence),
         .floor_us = is_empty ? stamped_us : MAX_OF(stamped_us, now_us)};
@@ -151,6 +153,7 @@ static int tablet_load_replay(void *ctx,
                               struct err *err)
 {
     struct load *l = ctx;
+    PRE(l->view);
     l->bytes += write_replay_mutation(l->view, l->tablet, m, sequence, NULL,
                                       &l->scratch);
     l->sequence = MAX_OF(l->sequence, sequence + m->count - 1);
@@ -164,6 +167,7 @@ static int replay_all(struct load *l, struct err *err)
 {
     const struct tablet_order *o = l->order;
     int rc;
+    PRE(l->table && l->tablet);
     begin_changes(l);
     rc = replay_logs(l->server, &l->origin, buf_slice(&l->tablet->start),
                      buf_slice(&l->tablet->end), o->sequencer, o->holders,

@@ -35,6 +35,7 @@ static void loop_task_main(void *arg)
 static void run_in_time(void *arg)
 {
     struct loop_task *x = arg;
+    PRE(fiber_self());
     if (x->all->ended)
         fiber_cancel(fiber_self());
     loop_task_main(x);

@@ -76,6 +76,7 @@ static int program_cache_compile(struct shared_program *p, struct err *err)
                                              .ignore_undefs = p->ignore_undefs,
                                              .defer_tables = p->defer_tables};
     struct buf diagnostics = BUF_INIT;
+    PRE(!p->code); /* INV-2 */
     int rc = saw_compile(&opts, buf_slice(&p->source), "program", &p->code,
                          &diagnostics);
 
@@ -92,6 +93,7 @@ static struct shared_program *program_cache_find(struct program_cache *c,
     struct shared_program *found;
     mutex_lock(&c->lock);
     found = c->programs[p->hash % PROGRAMS_MAX];
+    INVARIANT(!found || atomic_load(&found->references) > 0); /* INV-1 */
     if (found && is_same(found, p))
         atomic_fetch_add(&found->references, 1);
     else

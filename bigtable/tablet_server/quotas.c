@@ -158,6 +158,7 @@ static void find_largest(struct tablet_server *s,
     uint64_t most = 0;
     r->largest[0] = '\0';
     for (size_t i = 0; i < count; i++) {
+        INVARIANT(list[i]->table);
         struct table_part_view *v = table_part_get_view(list[i]->table);
         if (v)
             family_use_add(v->tablets[0], schema, false, sum);

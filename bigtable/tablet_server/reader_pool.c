@@ -33,6 +33,7 @@ struct reader_pool {
 
 static void reader_pool_run_job(struct pool_job *j)
 {
+    PRE(j->fn && !j->done);
     (void)fiber_set_context(j->context);
     if (j->context)
         span_note("reader queue", j->queued_ns, 0);
@@ -85,9 +86,11 @@ void reader_pool_free(struct reader_pool *p)
     if (!p)
         return;
     mutex_lock(&p->lock);
+    PRE(!p->head); /* Nobody waits any more. */
     p->stop = true;
     cond_broadcast(&p->work);
     mutex_unlock(&p->lock);
+    INVARIANT(p->count <= p->max); /* INV-1 */
     for (size_t i = 0; i < p->count; i++)
         task_join(p->tasks[i]);
     cond_close(&p->work);

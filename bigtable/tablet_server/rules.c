@@ -10,6 +10,7 @@
 #include "base/core/panic.h"
 #include "base/rpc/roles.h"
 #include "base/runtime/log.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet_server/principal_buckets.h"
@@ -126,6 +127,7 @@ static int read_file(struct rule_book *b,
                      struct err *err)
 {
     int rc = ERR_NOTFOUND;
+    PRE(mutex_is_held(&r->reading));
     for (int i = 0; i < OPEN_TRIES && rc == ERR_NOTFOUND; i++) {
         rc = open_file(b, r, err);
         /* An event during the read makes it stale again. */
@@ -194,6 +196,7 @@ static int
 read_rules(struct rule_book *b, struct table_rules *r, struct err *err)
 {
     struct buf bytes = BUF_INIT;
+    PRE(mutex_is_held(&r->reading));
     int rc = read_file(b, r, &bytes, err);
 
     if (rc == 0) {
@@ -275,6 +278,7 @@ void rule_book_forget(struct rule_book *b, const struct chubby_handle *h)
 {
     size_t at = 0;
     struct hash_slot *slot;
+    PRE(!b || b->cluster);
     while (b && (slot = hash_map_next(&b->tables, &at)) != NULL) {
         struct table_rules *r = slot->value.pointer;
         /* All tables' rules depend on the cluster's file. */

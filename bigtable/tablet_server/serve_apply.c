@@ -70,6 +70,7 @@ serve_apply_fail(struct apply *a, size_t i, int rc, const struct err *why)
 
 static int take_changes(struct apply *a, struct slice bytes, struct err *err)
 {
+    PRE(a->mutations && a->tablets && a->codes);
     for (size_t i = 0; i < a->count; i++) {
         struct err mistake = ERR_INIT;
         struct row_change c;
@@ -106,6 +107,7 @@ static struct part *part_of(struct apply *a, uint64_t tablet)
 static struct part *new_part(struct apply *a, uint64_t tablet)
 {
     struct part *p;
+    PRE(part_of(a, tablet) == NULL);
     if (a->part_count % 16 == 0) {
         struct part *more =
             arena_alloc(&a->arena, (a->part_count + 16) * sizeof(*a->parts));
@@ -217,6 +219,7 @@ static void open_part(struct apply *a, struct part *p)
     struct err err = ERR_INIT;
     uint64_t bytes = 0;
     size_t kept = 0;
+    PRE(!p->served && !p->view && p->done == 0);
     int rc = find_tablet(a->server, p->tablet, &p->served, &err);
     if (rc == 0)
         rc = rules_refresh(a->server, p->served, &err);
@@ -295,6 +298,7 @@ static void
 apply_foreign(struct apply *a, struct write_request *r, int64_t now_us)
 {
     struct tablet_env *env = &a->server->store->env;
+    PRE(r->count > 0);
     r->rc = change_apply(env, r->table, r->mutations, r->count, a->durability,
                          now_us, &r->failed_index, &r->err);
 }
@@ -315,6 +319,7 @@ static bool apply_open(struct apply *a, int64_t now_us)
         if (p->done == p->count)
             continue;
         r.table = p->served->table;
+        INVARIANT(p->done < p->count && p->served);
         r.count = change_apply_run(r.mutations, p->count - p->done, &foreign);
         if (foreign) {
             apply_foreign(a, &r, now_us);
@@ -364,6 +369,7 @@ serve_apply_changes(struct apply *a, struct slice changes, struct err *err)
     if (rc)
         return rc;
     sort_into_parts(a);
+    INVARIANT(a->part_count <= a->count);
     for (size_t i = 0; i < a->part_count; i++)
         open_part(a, &a->parts[i]);
     while (rc == 0 && apply_open(a, now_us))

@@ -88,6 +88,7 @@ static int serve_change_settle(const struct serving *v,
                                int rc,
                                struct err *err)
 {
+    PRE(v->served && v->view);
     if (rc == 0)
         atomic_fetch_add(&v->served->writes, 1);
     if (rc == 0)

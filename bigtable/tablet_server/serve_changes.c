@@ -91,6 +91,7 @@ mark_visible(struct changes_job *j, struct slice principal, struct err *err)
 static int
 answer_once(struct changes_job *j, struct slice principal, struct err *err)
 {
+    PRE(!j->serving.served);
     int rc = serving_begin(j->server, &j->serving, j->request.tablet,
                            j->request.generation, err);
     if (rc == 0)

@@ -85,6 +85,7 @@ static int compare_lookups(const void *a, const void *b)
 
 static int take_lookups(struct each *e, struct slice rest, struct err *err)
 {
+    PRE(e->all && e->sorted);
     for (size_t i = 0; i < e->count; i++) {
         bool more;
         int rc = row_lookup_next(&rest, &e->all[i].l, &more, err);
@@ -163,6 +164,7 @@ take_rows(struct batch *b, struct scan *scan, size_t *done, struct err *err)
 {
     const struct quarry_row *row = NULL;
     int rc = 0;
+    INVARIANT(b->count == 0 || b->list);
     for (size_t i = 0; i < b->count; i = ++*done) {
         struct found *f = b->list[i];
         rc = check_room(b->each, err);
@@ -341,6 +343,7 @@ static void run_batch(void *arg)
 
 static void run_batches(struct each *e)
 {
+    PRE(e->batch_count <= e->count);
     for (size_t i = 1; fiber_self() && i < e->batch_count; i++)
         e->batches[i].fiber =
             fiber_start(loop_self(), "read rows", run_batch, &e->batches[i]);
@@ -371,6 +374,7 @@ static void put_answers(struct each *e, struct rpc_call *call)
 
 static void begin_each(struct each *e, uint32_t count)
 {
+    PRE(!e->all && e->count == 0);
     arena_init(&e->arena);
     e->count = count;
     e->all = arena_zalloc(&e->arena, count * sizeof(*e->all));

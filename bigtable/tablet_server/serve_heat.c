@@ -102,6 +102,7 @@ static void run_heat(void *arg)
     void (*fn)(void *, const struct heat_record *) =
         j->bounds ? heat_bounds_add : heat_matrix_add;
     void *ctx = j->bounds ? (void *)j->bounds : (void *)&j->matrix;
+    PRE(j->list || j->count == 0);
     for (size_t i = 0; i < j->count; i++)
         look_at_tablet(j->list[i], j->server->heat, fn, ctx);
     heat_log_each(j->server->heat, r->from, r->from + r->step * r->times, fn,

@@ -129,6 +129,7 @@ static int serve_load_files(struct tablet_server *s,
     struct load_job j = {.server = s, .serving = v, .id = r->id};
     struct load_list l;
     struct arena a;
+    PRE(v->served && v->view);
     int rc = rules_may_all(s, v->served, call->principal, v->view->schema, NULL,
                            ACCESS_WRITE, err);
     if (rc)

@@ -28,6 +28,7 @@ static void survey_groups(struct tablet_server *s,
 {
     const struct tablet *t = v->tablets[0];
     size_t count = MIN_OF(atomic_load(&t->group_count), v->schema->group_count);
+    PRE(v->tablet_count == 1);
     for (size_t i = 0; i < count; i++) {
         struct lsm_stats stats;
         lsm_stats(t->groups[i]->lsm, &stats);
@@ -92,6 +93,7 @@ static void add_surveyed(struct tablet_server *s,
 {
     size_t i = x->answer.tablet_count;
     struct surveyed_tablet *to = &x->answer.tablets[i];
+    PRE(i <= x->max);
     if (i == x->max || x->bytes >= SURVEY_BYTES_MAX) {
         x->answer.more = true;
         return;
@@ -175,6 +177,7 @@ static void examine_group(struct tablet_server *s,
                           struct examined_group *g,
                           struct arena *a)
 {
+    PRE(name[0]);
     struct lsm_snapshot *snapshot = lsm_snapshot_new(from->lsm);
     struct lsm_stats stats;
     lsm_stats(from->lsm, &stats);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "bigtable/tablet/table_part.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
 
@@ -71,6 +72,7 @@ struct served *served_find(struct served_set *s, uint64_t id)
     mutex_lock(&s->lock);
     v = hash_map_get(&s->map, hash_key_u64(&id));
     t = v ? served_ref(v->pointer) : NULL;
+    INVARIANT(!t || t->id == id);
     mutex_unlock(&s->lock);
     return t;
 }
@@ -120,6 +122,7 @@ struct served *served_add(struct served_set *s, uint64_t id, uint64_t epoch)
         if (added)
             v->pointer = served_ref(t);
     }
+    INVARIANT(!added || atomic_load(&t->references) == 2); /* INV-4 */
     mutex_unlock(&s->lock);
     if (added)
         return t;
@@ -129,6 +132,7 @@ struct served *served_add(struct served_set *s, uint64_t id, uint64_t epoch)
 
 static bool remove_it(struct served_set *s, const struct served *t)
 {
+    PRE(mutex_is_held(&s->lock));
     const union hash_value *v = hash_map_get(&s->map, hash_key_u64(&t->id));
     bool removed = v && v->pointer == t &&
                    hash_map_remove(&s->map, hash_key_u64(&t->id), NULL);
@@ -167,6 +171,7 @@ bool served_refuse(struct served_set *s, uint64_t id, uint64_t epoch)
     mutex_lock(&s->lock);
     v = hash_map_get(&s->map, hash_key_u64(&id));
     t = v ? v->pointer : NULL;
+    INVARIANT(!t || t->id == id); /* INV-3 */
     here = t && t->epoch == epoch;
     if (!here)
         note_left(s, id, epoch);
@@ -215,6 +220,7 @@ struct served **served_list(struct served_set *s, size_t *count)
     list = mem_alloc((s->map.count + 1) * sizeof(struct served *));
     while ((slot = hash_map_next(&s->map, &at)) != NULL)
         list[(*count)++] = served_ref(slot->value.pointer);
+    INVARIANT(*count == s->map.count);
     mutex_unlock(&s->lock);
     qsort(list, *count, sizeof(struct served *), compare_ids);
     return list;

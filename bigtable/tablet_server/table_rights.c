@@ -56,6 +56,7 @@ static void note_administrator(struct tablet_server *s,
                                   .what =
                                       SLICE_LIT("tablet.read_as_administrator"),
                                   .on = slice_str(r->name)};
+    PRE(g->is_administrator);
     uint64_t now = world_mono_ns(s->world);
     if (g->noted_ns && now - g->noted_ns < NOTED_NS)
         return;

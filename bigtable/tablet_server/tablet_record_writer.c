@@ -71,6 +71,7 @@ static enum outcome record_writer_judge(struct record_place *p,
                                         const struct tablet_row_change *c,
                                         const struct tablet_row *row)
 {
+    PRE(c->key.len == 0 || slice_eq(c->key, buf_slice(&p->key))); /* INV-1 */
     struct slice location = buf_slice(&row->location);
     struct slice state = buf_slice(&row->state);
     bool moved = c->location.len > 0;
@@ -104,6 +105,7 @@ static int try_write(const struct record_writer *w,
     struct tablet_rows *rows;
     uint64_t version = 0;
     bool done = false;
+    PRE(!*decided);
     int rc = w->rows(w->ctx, c->key, &rows, err);
     if (rc)
         return rc;
