@@ -30,6 +30,7 @@ void catalog_close(struct catalog *m)
 {
     size_t at = 0;
     struct catalog_session *s;
+    PRE(m->servers || m->server_count == 0);
     m->names.chunks.on_free = NULL;
     while ((s = id_map_next(&m->sessions, &at)))
         catalog_session_free(s);
@@ -66,6 +67,7 @@ static int catalog_create(struct catalog *m,
 {
     bool shared = c->flags & GFS_SHARED;
     struct inode *file;
+    PRE(index > 0);
     int rc = names_create(&m->names, c->path, c->flags & GFS_EXCLUSIVE,
                           replication_of(c), c->time_us, &file, err);
     if (rc)
@@ -156,6 +158,7 @@ static void put_chunk(const struct open_file *o,
 static int
 check_last(const struct inode *file, uint64_t handle, struct err *err)
 {
+    PRE(!file->is_directory);
     const struct chunk *last = inode_last_chunk(file);
     if (last && !last->sealed && last->handle == handle &&
         last->pending == last->version)
@@ -396,6 +399,7 @@ static int catalog_snapshot(struct catalog *m,
     rc = names_copy_step(ns, c->length ? c->length : UINT64_MAX, c->time_us,
                          err);
     if (names_is_copying(ns)) {
+        INVARIANT(ns->copy.top);
         r->file = ns->copy.top->id;
         m->copy_session = c->session;
         m->copy_sequence = c->sequence;
@@ -576,6 +580,7 @@ static void apply_in_session(struct catalog *m,
     case SESSION_EXECUTE: break;
     }
     /* A command that cannot be executed yet is sent again and executed then. */
+    INVARIANT(reply->len == at);
     if (execute_into(m, index, c, reply) != ERR_UNAVAILABLE)
         session_answers_keep(&s->answers, c->sequence,
                              slice_sub(buf_slice(reply), at, reply->len));

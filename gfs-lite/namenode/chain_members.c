@@ -25,6 +25,7 @@ struct chain_members *chain_members_new(void)
 
 void chain_members_free(struct chain_members *all)
 {
+    PRE(all->items || all->count == 0);
     for (size_t i = 0; i < all->count; i++) {
         buf_close(&all->items[i].reply);
         buf_close(&all->items[i].data);
@@ -67,6 +68,7 @@ static int call_member(struct chain_member *m,
     struct buf body = BUF_INIT;
     bool sent = false;
     int rc;
+    PRE(m->server < m->nn->catalog.server_count);
     mine.own_id = m->nn->catalog.servers[m->server].own_id;
     chunk_call_put(&mine, &body);
     rc = call_once(m, method, buf_slice(&body), data, &sent);
@@ -95,6 +97,7 @@ void chain_members_call(struct chain_members *all,
                         bool (*wanted)(const struct chain_member *m,
                                        const struct chunk_call *call))
 {
+    PRE(all->items || all->count == 0);
     for (size_t i = 0; i < all->count; i++) {
         struct chain_member *m = &all->items[i];
         m->fiber = NULL;
@@ -167,6 +170,7 @@ void chain_members_verify_alone(struct chain_members *all,
 {
     struct chain_member *alone = NULL;
     size_t well = 0;
+    PRE(handle > 0 && version > 0);
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].rc == 0) {
             alone = &all->items[i];

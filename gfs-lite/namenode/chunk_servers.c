@@ -13,6 +13,7 @@ static void close_server(struct live_server *l)
 
 void chunk_servers_close(struct chunk_servers *s)
 {
+    PRE(s->servers || s->count == 0);
     for (size_t i = 0; i < s->count; i++)
         close_server(&s->servers[i]);
     for (size_t i = 0; i < s->text_count; i++)
@@ -34,6 +35,7 @@ void chunk_servers_reset(struct chunk_servers *s)
 
 uint32_t chunk_servers_text(struct chunk_servers *s, struct slice text)
 {
+    PRE(s->texts || s->text_count == 0);
     for (size_t i = 0; i < s->text_count; i++)
         if (slice_eq_str(text, s->texts[i]))
             return (uint32_t)i;

@@ -22,6 +22,7 @@ static int no_server(struct namenode *nn,
     unsigned full = 0;
     unsigned leaving = 0;
     unsigned failed = 0;
+    PRE(nn->servers.count <= nn->catalog.server_count);
     for (size_t i = 0; i < nn->servers.count; i++) {
         if (!nn->servers.servers[i].alive)
             dead++;
@@ -76,6 +77,7 @@ static bool
 is_chain_early(const struct namenode *nn, unsigned chosen, unsigned wanted)
 {
     uint64_t now = world_mono_ns(nn->world);
+    PRE(nn->leading_since_ns > 0);
     if (chosen >= wanted || now - nn->leading_since_ns >=
                                 nn->options.server_dead_us * 1000 / HEARD_PART)
         return false;
@@ -108,6 +110,7 @@ static bool must_wait_alone(struct namenode *nn,
 {
     uint64_t dead = nn->options.server_dead_us * 1000;
     bool others = false;
+    PRE(chosen->count <= GFS_REPLICAS_MAX);
     if (chosen->count != 1 || wanted < 2)
         return false;
     for (size_t i = 0; i < nn->servers.count && !others; i++)
@@ -129,6 +132,7 @@ static void choose_heard(struct namenode *nn,
 {
     struct placement_wish heard = *wish;
     bool any = false;
+    PRE(wish->count > 0);
     for (uint16_t i = 0; i < nn->servers.count; i++) {
         view[i].quiet = view[i].usable && namenode_is_quiet(nn, i);
         view[i].usable = view[i].usable && !view[i].quiet;
@@ -152,6 +156,7 @@ static int choose_now(struct namenode *nn,
     struct placement_server *view =
         chunk_servers_view(&nn->servers, &nn->catalog, now);
     int rc = 0;
+    PRE(c->op == GFS_OP_ALLOCATE);
     choose_heard(nn, view, wish, &c->servers);
     if (is_chain_early(nn, c->servers.count, wish->count))
         rc = err_set(err, ERR_BUSY,
@@ -215,6 +220,7 @@ static int
 prepare_allocate(struct namenode *nn, struct gfs_command *c, struct err *err)
 {
     int rc;
+    PRE(c->op == GFS_OP_ALLOCATE);
     namenode_await_recovery(nn, c->file);
     rc = seal_shared(nn, c, err);
     if (rc == 0)
@@ -239,6 +245,7 @@ prepare_close(struct namenode *nn, const struct gfs_command *c, struct err *err)
     struct inode *file;
     uint64_t length;
     int rc;
+    PRE(c->op == GFS_OP_CLOSE);
     namenode_await_recovery(nn, c->file);
     file = names_by_id(&nn->catalog.names, c->file);
     o = id_map_get(&nn->catalog.names.open_files, c->file);
@@ -310,6 +317,7 @@ static struct gfs_server_set chain_of(const struct namenode *nn,
         id_map_get(&nn->catalog.names.open_files, c->file);
     const struct chunk *last =
         file && !file->is_directory ? inode_last_chunk(file) : NULL;
+    INVARIANT(!o || o->chain.count <= GFS_REPLICAS_MAX);
     if (o && last && !last->sealed && last->handle == c->chunk)
         return o->chain;
     return (struct gfs_server_set){.count = 0};
@@ -407,6 +415,7 @@ int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err)
  * file. */
 static uint32_t sealed_length(const struct inode *file, uint64_t handle)
 {
+    PRE(!file->is_directory);
     for (uint32_t i = file->chunk_count; i > 0; i--) {
         const struct chunk *c = inode_chunk(file, i - 1);
         if (c->handle == handle)

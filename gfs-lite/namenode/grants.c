@@ -124,6 +124,7 @@ void grants_drop_owners(struct id_map *m, const struct inode *n)
     struct grant_list *l = m->count ? id_map_get(m, n->id) : NULL;
     if (!l)
         return;
+    INVARIANT(l->id == n->id);
     for (size_t i = l->count; i > 0; i--)
         if (l->grants[i - 1].by_owner)
             drop_grant(l, i - 1);
@@ -173,6 +174,7 @@ unsigned grants_rights(const struct id_map *m,
                        struct slice roles)
 {
     unsigned rights = 0;
+    PRE(n);
     if (LIKELY(m->count == 0))
         return 0;
     for (const struct inode *up = n; up; up = up->parent) {

@@ -149,6 +149,7 @@ static void put_sessions(const struct catalog *m, struct buf *out)
     buf_put_varint(out, m->sessions.count);
     while ((s = id_map_next(&m->sessions, &at))) {
         const struct session_answers *a = &s->answers;
+        INVARIANT(a->count <= SESSION_ANSWERS_MAX);
         buf_put_varint(out, s->id);
         /* The image has the last number acknowledged. */
         buf_put_varint(out, a->acknowledged ? a->acknowledged - 1 : 0);
@@ -235,7 +236,6 @@ static bool get_chunk(struct cursor *in, struct chunk_map *m)
     uint64_t length = cursor_varint(in);
     uint8_t replication = cursor_u8(in);
     if (!c || in->bad || version == 0 || version > pending ||
-        pending > UINT32_MAX || sealed > 1 || length > GFS_CHUNK_BYTES ||
         pending >= UINT32_MAX || sealed > 1 || length > GFS_CHUNK_BYTES ||
         c->handle >= m->next_handle)
         return false;
@@ -303,6 +303,7 @@ static bool get_owner(struct cursor *in, struct names *ns, struct inode *n)
             owners_number(&ns->owners, name, &number, NULL) || number != place)
             return false;
     }
+    POST(number == place);
     owners_give(&ns->owners, n, number);
     return true;
 }

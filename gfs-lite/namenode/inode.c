@@ -131,6 +131,7 @@ static uint64_t inode_rank(const struct inode *n)
 
 struct inode *inode_entries_find(struct inode *root, struct slice name)
 {
+    ASSERT_SLOW(name.len > 0);
     while (root) {
         int c = slice_cmp(name, inode_name(root));
         if (c == 0)

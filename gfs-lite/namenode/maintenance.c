@@ -31,6 +31,7 @@
 static void find_dead_servers(struct namenode *nn)
 {
     uint64_t now = world_mono_ns(nn->world);
+    PRE(nn->servers.count <= nn->catalog.server_count);
     for (size_t i = 0; i < nn->servers.count; i++) {
         struct live_server *l = &nn->servers.servers[i];
         if (!l->alive || now - l->heard_ns < nn->options.server_dead_us * 1000)
@@ -117,6 +118,7 @@ static enum wish wish_for(struct namenode *nn, const struct open_file *o)
     const struct chunk *last;
     if (!file)
         return LEAVE; /* Removed; freed soon. */
+    INVARIANT(!file->is_directory);
     last = inode_last_chunk(file);
     if (!o->shared && !catalog_session(&nn->catalog, o->session))
         return CLOSE;
@@ -179,6 +181,7 @@ static void run_closing(void *arg)
     struct closing *k = arg;
     struct namenode *nn = k->nn;
     struct err err = ERR_INIT;
+    PRE(nn->helpers > 0);
     if (do_closing(k, &err))
         log_info(nn->world, "namenode", "%s", err.text);
     mem_free(k);

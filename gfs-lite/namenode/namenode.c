@@ -44,6 +44,7 @@ static void namenode_apply(void *ctx,
                            struct buf *reply)
 {
     struct namenode *nn = ctx;
+    PRE(index > nn->catalog.applied);
     catalog_apply(&nn->catalog, index, command, reply);
 }
 
@@ -95,6 +96,7 @@ static void run_dropping(void *arg)
 {
     struct dropping *d = arg;
     struct namenode *nn = d->nn;
+    PRE(nn->helpers > 0);
     offload(drop_state, d->old);
     mem_free(d);
     namenode_end_helper(nn);

@@ -39,6 +39,7 @@ int catalog_open_session(struct catalog *m,
                          struct gfs_result *r,
                          struct err *err)
 {
+    PRE(index > 0);
     if (m->sessions.count >= SESSIONS_MAX)
         return err_set(err, ERR_EXHAUSTED, "%u sessions are open",
                        SESSIONS_MAX);
@@ -52,6 +53,7 @@ void catalog_end_session(struct catalog *m, uint64_t id)
     struct catalog_session *s = catalog_session(m, id);
     if (!s)
         return;
+    INVARIANT(s->id == id);
     names_unlock_all(&m->names, id);
     id_map_remove(&m->sessions, id);
     catalog_session_free(s);

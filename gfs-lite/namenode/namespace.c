@@ -46,6 +46,7 @@ static int check_quota(const struct inode *parent,
                        const struct inode *except,
                        struct err *err)
 {
+    PRE(!parent || parent->is_directory);
     for (; parent && parent != except; parent = parent->parent) {
         const struct directory *d = parent->u.directory;
         int rc = 0;
@@ -97,6 +98,7 @@ int names_check_depth(const struct inode *n, struct slice to, struct err *err)
 static void reserve_levels(struct directory *d, uint32_t count)
 {
     uint32_t cap = d->level_cap;
+    PRE(d->levels || d->level_cap == 0);
     if (count <= cap)
         return;
     cap = MAX_OF(count, 2 * cap);
@@ -104,6 +106,7 @@ static void reserve_levels(struct directory *d, uint32_t count)
     memset(d->levels + d->level_cap, 0,
            (cap - d->level_cap) * sizeof(*d->levels));
     d->level_cap = cap;
+    POST(d->level_cap >= count);
 }
 
 void names_count_levels(struct inode *parent, const struct inode *n, bool in)
@@ -173,6 +176,7 @@ void names_init(struct names *ns)
     ns->root->mode = GFS_MODE_ROOT;
     id_map_put(&ns->inodes, ns->root);
     ns->doomed = inode_new(0, SLICE_EMPTY, true, 0);
+    POST(ns->root->id == 1 && ns->doomed->id == 0);
 }
 
 void names_close(struct names *ns)
@@ -316,6 +320,7 @@ static int find_parent(struct names *ns,
     if (make)
         return names_mkdirs(ns, above, time_us, parent, err);
     rc = names_find(ns, above, parent, err);
+    INVARIANT(rc || *parent);
     if (rc == 0 && !(*parent)->is_directory)
         rc = not_a_directory(*parent, err);
     return rc;

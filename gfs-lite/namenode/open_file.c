@@ -36,6 +36,7 @@ void names_close_file(struct names *ns, struct inode *file, uint64_t time_us)
 
 static int quota_reached(const struct inode *file, struct err *err)
 {
+    PRE(!file->is_directory);
     for (const struct inode *n = file->parent; n; n = n->parent) {
         const struct directory *d = n->u.directory;
         if (d->byte_quota && d->bytes >= d->byte_quota) {
