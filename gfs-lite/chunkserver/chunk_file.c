@@ -40,6 +40,7 @@ int chunk_file__write_bytes(struct file *file,
                             struct err *err)
 {
     struct slice part = slice_make(data, len);
+    PRE(data || len == 0);
     return file_write_at(file, at, &part, 1, err);
 }
 
@@ -155,6 +156,8 @@ int chunk_file__sum_up(struct file_job *job)
 {
     const struct chunk_file *f = job->file;
     uint32_t data_crc;
+    PRE(f->length <= GFS_CHUNK_BYTES);
+    PRE(job->data.len <= GFS_CHUNK_BYTES - f->length);
     job->sums.length = f->length;
     job->sums.crc = f->tail_crc;
     data_crc = chunk_sums_add(&job->sums, job->data);
@@ -192,6 +195,7 @@ static void do_append(void *arg)
 {
     struct file_job *job = arg;
     struct chunk_file *f = job->file;
+    PRE(!f->id.sealed);
     job->rc = chunk_file__sum_up(job);
     if (job->rc)
         return;
@@ -278,6 +282,7 @@ int chunk_file_sync(struct chunk_file *f, struct err *err)
                            .err = err,
                            .tail = {f->sequence + 1, f->length, f->tail_crc},
                            .slot = f->next_sync};
+    PRE(f->length <= GFS_CHUNK_BYTES);
     if (f->id.sealed)
         return 0;
     chunk_file__forget_direct(f);
@@ -293,6 +298,7 @@ static int
 store_identity(struct chunk_file *f, struct chunk_identity id, struct err *err)
 {
     int rc;
+    PRE(id.handle == f->id.handle && id.version >= f->id.version);
     chunk_file__forget_direct(f);
     rc = write_identity(f->file, &id, err);
     if (rc == 0)
@@ -395,6 +401,7 @@ static bool is_right(struct chunk_file *f,
 {
     char *bytes;
     bool right = true;
+    PRE(from <= tail->length);
     if (CHUNK_DATA_AT + (uint64_t)tail->length > file_bytes)
         return tail->length == 0;
     bytes = mem_alloc(CHUNK_BLOCK_BYTES);
@@ -452,6 +459,7 @@ static int recover_tail(struct chunk_file *f,
     uint32_t synced;
     size_t count = get_tails(f, head, tails, &synced);
     int rc = chunk_file__find_grant(f, &tails[count], err);
+    INVARIANT(count < TAILS_MAX);
     if (rc)
         return rc;
     count += tails[count].length > 0;
@@ -513,6 +521,7 @@ int chunk_file_open(struct world *w,
         chunk_file_close(f);
         return rc;
     }
+    POST(f->length <= GFS_CHUNK_BYTES);
     *out = f;
     return 0;
 }

@@ -69,6 +69,7 @@ static int open_direct(struct chunk_file *f, struct err *err)
 {
     struct file *file;
     int rc;
+    PRE(!f->id.sealed);
     if (f->direct)
         return 0;
     rc = file_open(f->world, f->path, FILE_WRITE | FILE_DIRECT, &file, err);
@@ -165,6 +166,7 @@ static void do_append_sync(void *arg)
     struct file_job *job = arg;
     struct chunk_file *f = job->file;
     size_t tail = f->length % PAGE_BYTES;
+    PRE(!f->id.sealed && job->data.len > 0);
     job->rc = chunk_file__sum_up(job);
     if (job->rc)
         return;

@@ -19,6 +19,7 @@ int chunk_file__read_bytes(struct file *file,
                            struct err *err)
 {
     size_t got = 0;
+    PRE(dst || len == 0);
     int rc = file_read_at(file, at, dst, len, &got, err);
     if (rc == 0 && got < len)
         rc = err_set(err, ERR_CORRUPT, "the file is too short");
@@ -181,6 +182,7 @@ static int read_range(struct range_read *r,
 
 static struct range_read begin_read(struct chunk_file *f, bool trust)
 {
+    PRE(f->length <= GFS_CHUNK_BYTES);
     return (struct range_read){
         .file = f,
         .length = f->length,

@@ -154,6 +154,7 @@ int chunkserver_handle_open(void *ctx, struct rpc_call *rpc, struct err *err)
         rc = chunkserver_find(cs, call.handle, call.version, &c, err);
     if (rc)
         return rc;
+    INVARIANT(c->file && c->handle == call.handle);
     answer.length = c->file->length;
     answer.version = c->version;
     answer.sealed = c->sealed;

@@ -6,6 +6,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/store_parts.h"
 
@@ -45,6 +46,7 @@ struct stored_chunk *chunk_store_get(struct chunk_store *s, uint64_t handle)
 
 static void close_file(struct chunk_store *s, struct stored_chunk *c)
 {
+    PRE(s->open_count == 0 || s->open);
     if (!c->file)
         return;
     for (size_t i = 0; i < s->open_count; i++)
@@ -105,6 +107,7 @@ void chunk_store_update(struct chunk_store *s, struct stored_chunk *c)
 static int check_identity(struct stored_chunk *c, struct err *err)
 {
     const struct chunk_identity *id = &c->file->id;
+    PRE(c->file);
     bool same = id->handle == c->handle && id->version >= c->version &&
                 (!c->sealed || (id->sealed && id->length == c->length));
     if (same)
@@ -121,6 +124,7 @@ int chunk_store_file_locked(struct chunk_store *s,
 {
     char *path;
     int rc = 0;
+    PRE(mutex_is_held(&c->lock));
     c->used = ++s->use_count;
     if (c->damaged)
         return err_set(err, ERR_CORRUPT, "chunk %llu is damaged here",
@@ -190,6 +194,7 @@ void chunk_store_note_damage(struct chunk_store *s,
                              struct stored_chunk *c,
                              const struct err *why)
 {
+    PRE(c->handle > 0);
     if (c->damaged)
         return;
     c->damaged = true;
@@ -218,6 +223,7 @@ void chunk_store_put_report(const struct chunk_store *s,
                             size_t count,
                             struct buf *out)
 {
+    PRE(handles || count == 0);
     for (size_t i = 0; i < count; i++) {
         const struct stored_chunk *c = id_map_get(&s->chunks, handles[i]);
         if (c)

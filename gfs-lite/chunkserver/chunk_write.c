@@ -58,6 +58,7 @@ static void run_passing(void *arg)
                                     .attachment_crc = p->crc};
     struct buf body = BUF_INIT;
     int rc;
+    PRE(p->next.len > 0);
     (void)fiber_set_context(p->context);
     chunk_call_put(&p->call, &body);
     rc = peers_call_with(p->cs->peers, p->next, CHUNK_WRITE, &opts,
@@ -274,6 +275,7 @@ static int chunk_write_take(struct chunkserver *cs,
     span_number(&s, "bytes", (int64_t)rpc->attachment.len);
     rc = take_locked(cs, c, call, rpc, err);
     span_end(&s, rc);
+    INVARIANT(rc || c->length <= GFS_CHUNK_BYTES);
     *length = c->length;
     mutex_unlock(&c->lock);
     chunk_store_put(cs->store, c);

@@ -98,6 +98,7 @@ static void take_changes(struct chunkserver *cs, struct report *r)
 
 static void give_back(struct chunkserver *cs, const struct report *r)
 {
+    PRE(r->handles || r->count == 0);
     /* Deleted chunks are in no table: only a full report shows them. */
     cs->send_full = true;
     for (size_t i = 0; i < r->count; i++) {
