@@ -67,6 +67,7 @@ static void put_session(const struct session *s, struct buf *out)
     struct handle **handles = handle_sorted(s);
     const struct session_answers *a = &s->answers;
     size_t i;
+    PRE(s->answers.count <= SESSION_ANSWERS_MAX);
 
     codec_put_u64(out, s->id);
     codec_put_str(out, slice_str(s->principal));
@@ -173,6 +174,7 @@ cell_image_hold(struct loading *l, struct handle *h, enum chubby_lock mode)
     n->mode = mode;
     n->holder_count++;
     h->holding = mode;
+    POST(n->holder_count > 0);
     node_check(n);
 }
 
@@ -278,6 +280,7 @@ static void add_first_nodes(struct cell *c)
     c->root->instance = ++c->instance_count;
     acl->instance = ++c->instance_count;
     c->node_count = 2;
+    POST(c->root->child_count == 1);
 }
 
 int cell_load(struct cell *c, struct slice image, struct err *err)

@@ -42,6 +42,7 @@ static int cell_lock_held(struct execution *x, const struct node *n)
 static int
 cell_lock_obtainable(struct execution *x, struct node *n, enum chubby_lock mode)
 {
+    PRE(mode == CHUBBY_SHARED || mode == CHUBBY_EXCLUSIVE);
     if (n->mode == CHUBBY_EXCLUSIVE ||
         (n->mode == CHUBBY_SHARED && mode == CHUBBY_EXCLUSIVE)) {
         notify_conflict(x->cell, n);
@@ -125,7 +126,9 @@ int cell__release(struct execution *x)
     if (h->holding == CHUBBY_FREE)
         return err_set(x->err, ERR_INVALID,
                        "the handle does not hold the lock");
+    INVARIANT(h->node && h->node->holder_count > 0);
     cell__unlock(x->cell, h, false);
+    POST(h->holding == CHUBBY_FREE);
     return 0;
 }
 

@@ -160,6 +160,7 @@ static bool is_settled(struct execution *x, struct buf *out, int *code)
 {
     const struct chubby_command *c = x->command;
     struct slice kept = SLICE_EMPTY;
+    PRE(!x->session);
 
     *code = 0;
     if (c->operation == CHUBBY_OP_SESSION_OPEN)

@@ -57,6 +57,7 @@ static int check_room(struct execution *x)
 {
     struct cell *c = x->cell;
 
+    PRE(c->node_count > 0);
     if (c->node_count >= CELL_NODES_MAX)
         return err_set(x->err, ERR_EXHAUSTED, "the cell has %" PRIu64 " nodes",
                        c->node_count);
@@ -123,6 +124,7 @@ static int may_open(struct execution *x, const struct node *n)
     unsigned flags = x->command->flags;
     size_t i;
     int rc = 0;
+    PRE(x->session);
 
     if (flags & CHUBBY_NEW)
         return err_set(x->err, ERR_EXISTS, "exists already");
@@ -139,6 +141,7 @@ static int check_open(struct execution *x)
 {
     int rc = path_check(x->command->path, x->err);
     size_t i;
+    PRE(x->session);
 
     if (rc)
         return rc;
@@ -215,6 +218,7 @@ static void cell_node_remove_unused(struct cell *c, struct node *n)
     for (;
          n && n->is_ephemeral && n->child_count == 0 && LIST_EMPTY(&n->handles);
          n = above) {
+        INVARIANT(n != c->root);
         above = n->parent;
         cell_node_remove(c, n);
     }
@@ -236,6 +240,7 @@ int cell__close(struct execution *x)
 
     if (!h || h->session != x->session)
         return err_set(x->err, ERR_INVALID, "no such handle");
+    INVARIANT(h->id == x->command->handle);
     cell__close_handle(x->cell, h, false);
     return 0;
 }
@@ -314,6 +319,7 @@ int cell__set_acl(struct execution *x)
     for (i = 0; i < ACL_KINDS; i++)
         if (c->has_acl[i])
             node_set_acl(h->node, (enum acl_kind)i, c->acl[i]);
+    INVARIANT(h->node);
     h->node->acl_generation++;
     node_stat(h->node, &x->answer->stat);
     return 0;
