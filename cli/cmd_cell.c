@@ -409,7 +409,7 @@ static int run_incr(struct cli *cli, const struct args *args, struct err *err)
     int rc = parse_amount(args, &rule.increment, err);
     if (rc)
         return rc;
-    rc = column_parse(slice_str(args->words[2]), &c, err);
+    rc = column_parse_one(slice_str(args->words[2]), &c, err);
     if (rc)
         return usage_error(args, err, "%s", err ? err->text : "");
     rc = cli_table(cli, args->words[0], CLI_EXISTING, &t, err);
@@ -494,7 +494,7 @@ static int run_add(struct cli *cli, const struct args *args, struct err *err)
     bool bytes;
     int rc = cell_time(cli, args, &time, err);
     if (!rc)
-        rc = column_parse(slice_str(args->words[2]), &c, err);
+        rc = column_parse_one(slice_str(args->words[2]), &c, err);
     if (rc)
         return usage_error(args, err, "%s", err ? err->text : "");
     rc = cli_table(cli, args->words[0], CLI_EXISTING, &t, err);
@@ -532,7 +532,7 @@ predicate_of(const char *text, struct quarry_filter **out, struct err *err)
     struct buf value = BUF_INIT;
     struct column c;
     size_t n = 0;
-    int rc = column_parse(slice_sub(s, 0, equals), &c, err);
+    int rc = column_parse_one(slice_sub(s, 0, equals), &c, err);
     if (rc)
         return rc;
     parts[n++] = quarry_filter_column_range(

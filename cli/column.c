@@ -23,6 +23,18 @@ int column_parse(struct slice text, struct column *out, struct err *err)
     return ERR_OK;
 }
 
+int column_parse_one(struct slice text, struct column *out, struct err *err)
+{
+    int rc = column_parse(text, out, err);
+    if (rc || !out->whole_family)
+        return rc;
+    column_close(out);
+    return err_set(err, ERR_INVALID,
+                   "'%.*s' has no qualifier: write FAMILY:QUALIFIER, or %.*s: "
+                   "for the empty qualifier",
+                   SLICE_ARG(text), SLICE_ARG(text));
+}
+
 void column_close(struct column *c)
 {
     mem_free(c->family);

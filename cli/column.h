@@ -17,6 +17,10 @@ struct column {
 /* Read @text. Errors: ERR_INVALID, no family. On success column_close(). */
 MUST_CHECK int
 column_parse(struct slice text, struct column *out, struct err *err);
+/* The same, of one column: ERR_INVALID for a family alone, too, which would
+ * otherwise be taken for its empty qualifier. */
+MUST_CHECK int
+column_parse_one(struct slice text, struct column *out, struct err *err);
 void column_close(struct column *c);
 
 struct assignment {

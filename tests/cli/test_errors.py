@@ -50,6 +50,10 @@ class Usage(CliTest):
         self.assertIn("'f=1' has no qualifier: write FAMILY:QUALIFIER=VALUE, "
                       "or f:=VALUE for the empty qualifier",
                       self.fails(2, "put", "t", "r", "f=1"))
+        for command in (("incr", "t", "r", "f"), ("add", "t", "r", "f", "1"),
+                        ("check-and-put", "t", "r", "--if", "f=1", "f:q=2")):
+            self.assertIn("'f' has no qualifier: write FAMILY:QUALIFIER, or f: "
+                          "for the empty qualifier", self.fails(2, *command))
 
     def test_options_before_a_command(self):
         self.assertEqual(self.fails(2, "-t"),
