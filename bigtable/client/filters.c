@@ -1,9 +1,91 @@
-/* Filters as users build them: quarry_filter_NAME() of quarry.h for each kind
- * of filter_kinds.def, made of the form of its argument. Node and check are
- * those of row/filter.h.
+/* Filters as users build them: a constructor for each kind of filter_kinds.def.
+ * They are written out, so that a search for the name in a program ends here;
+ * nodes and their checks are those of row/filter.h.
  */
 #include "bigtable/quarry.h"
 #include "bigtable/row/filter.h"
+
+/* --- leaves -------------------------------------------------------------- */
+
+struct quarry_filter *quarry_filter_pass_all(void)
+{
+    return filter_new(FILTER_PASS_ALL);
+}
+
+struct quarry_filter *quarry_filter_block_all(void)
+{
+    return filter_new(FILTER_BLOCK_ALL);
+}
+
+struct quarry_filter *quarry_filter_strip_value(void)
+{
+    return filter_new(FILTER_STRIP_VALUE);
+}
+
+struct quarry_filter *quarry_filter_sink(void)
+{
+    return filter_new(FILTER_SINK);
+}
+
+struct quarry_filter *quarry_filter_row_regex(struct slice re)
+{
+    return filter_new_regex(FILTER_ROW_REGEX, re);
+}
+
+struct quarry_filter *quarry_filter_family_regex(struct slice re)
+{
+    return filter_new_regex(FILTER_FAMILY_REGEX, re);
+}
+
+struct quarry_filter *quarry_filter_qualifier_regex(struct slice re)
+{
+    return filter_new_regex(FILTER_QUALIFIER_REGEX, re);
+}
+
+struct quarry_filter *quarry_filter_value_regex(struct slice re)
+{
+    return filter_new_regex(FILTER_VALUE_REGEX, re);
+}
+
+struct quarry_filter *quarry_filter_value_bitmask(struct slice mask)
+{
+    return filter_new_bitmask(mask);
+}
+
+struct quarry_filter *quarry_filter_label(const char *label)
+{
+    return filter_new_label(slice_str(label));
+}
+
+struct quarry_filter *quarry_filter_row_sample(double probability)
+{
+    return filter_new_sample(probability);
+}
+
+struct quarry_filter *quarry_filter_timestamp_range(int64_t min_us,
+                                                    int64_t max_us)
+{
+    return filter_new_times(min_us, max_us);
+}
+
+/* --- counts -------------------------------------------------------------- */
+
+struct quarry_filter *quarry_filter_cells_per_row_offset(int32_t n)
+{
+    return filter_new_count(FILTER_ROW_OFFSET, n);
+}
+
+struct quarry_filter *quarry_filter_cells_per_row_limit(int32_t n)
+{
+    return filter_new_count(FILTER_ROW_LIMIT, n);
+}
+
+struct quarry_filter *quarry_filter_cells_per_column_limit(int32_t n)
+{
+    return filter_new_count(FILTER_COLUMN_LIMIT, n);
+}
+
+/* --- ranges -------------------------------------------------------------- */
 
 static enum filter_bound bound_of(enum quarry_bound b)
 {
@@ -15,90 +97,48 @@ static enum filter_bound bound_of(enum quarry_bound b)
     return FILTER_UNBOUNDED;
 }
 
-/* A constructor for each form of argument: MAKE_argument(KIND, name). */
+struct quarry_filter *quarry_filter_column_range(const char *family,
+                                                 enum quarry_bound start_kind,
+                                                 struct slice start,
+                                                 enum quarry_bound end_kind,
+                                                 struct slice end)
+{
+    return filter_new_range(FILTER_COLUMN_RANGE, slice_str(family),
+                            bound_of(start_kind), start, bound_of(end_kind),
+                            end);
+}
 
-#define MAKE_flag(KIND, name)                                                  \
-    struct quarry_filter *quarry_filter_##name(void)                           \
-    {                                                                          \
-        return filter_new(FILTER_##KIND);                                      \
-    }
+struct quarry_filter *quarry_filter_value_range(enum quarry_bound start_kind,
+                                                struct slice start,
+                                                enum quarry_bound end_kind,
+                                                struct slice end)
+{
+    return filter_new_range(FILTER_VALUE_RANGE, SLICE_EMPTY,
+                            bound_of(start_kind), start, bound_of(end_kind),
+                            end);
+}
 
-#define MAKE_regex(KIND, name)                                                 \
-    struct quarry_filter *quarry_filter_##name(struct slice re)                \
-    {                                                                          \
-        return filter_new_regex(FILTER_##KIND, re);                            \
-    }
+/* --- of other filters ---------------------------------------------------- */
 
-#define MAKE_mask(KIND, name)                                                  \
-    struct quarry_filter *quarry_filter_##name(struct slice mask)              \
-    {                                                                          \
-        return filter_new_bitmask(mask);                                       \
-    }
+struct quarry_filter *quarry_filter_chain(struct quarry_filter **parts,
+                                          size_t count)
+{
+    return filter_new_parts(FILTER_CHAIN, parts, count);
+}
 
-#define MAKE_label(KIND, name)                                                 \
-    struct quarry_filter *quarry_filter_##name(const char *label)              \
-    {                                                                          \
-        return filter_new_label(slice_str(label));                             \
-    }
+struct quarry_filter *quarry_filter_interleave(struct quarry_filter **parts,
+                                               size_t count)
+{
+    return filter_new_parts(FILTER_INTERLEAVE, parts, count);
+}
 
-#define MAKE_count(KIND, name)                                                 \
-    struct quarry_filter *quarry_filter_##name(int32_t n)                      \
-    {                                                                          \
-        return filter_new_count(FILTER_##KIND, n);                             \
-    }
-
-#define MAKE_fraction(KIND, name)                                              \
-    struct quarry_filter *quarry_filter_##name(double probability)             \
-    {                                                                          \
-        return filter_new_sample(probability);                                 \
-    }
-
-#define MAKE_times(KIND, name)                                                 \
-    struct quarry_filter *quarry_filter_##name(int64_t min_us, int64_t max_us) \
-    {                                                                          \
-        return filter_new_times(min_us, max_us);                               \
-    }
-
-#define MAKE_column_range(KIND, name)                                          \
-    struct quarry_filter *quarry_filter_##name(                                \
-        const char *family, enum quarry_bound start_kind, struct slice start,  \
-        enum quarry_bound end_kind, struct slice end)                          \
-    {                                                                          \
-        return filter_new_range(FILTER_##KIND, slice_str(family),              \
-                                bound_of(start_kind), start,                   \
-                                bound_of(end_kind), end);                      \
-    }
-
-#define MAKE_value_range(KIND, name)                                           \
-    struct quarry_filter *quarry_filter_##name(                                \
-        enum quarry_bound start_kind, struct slice start,                      \
-        enum quarry_bound end_kind, struct slice end)                          \
-    {                                                                          \
-        return filter_new_range(FILTER_##KIND, SLICE_EMPTY,                    \
-                                bound_of(start_kind), start,                   \
-                                bound_of(end_kind), end);                      \
-    }
-
-#define MAKE_parts(KIND, name)                                                 \
-    struct quarry_filter *quarry_filter_##name(struct quarry_filter **parts,   \
-                                               size_t count)                   \
-    {                                                                          \
-        return filter_new_parts(FILTER_##KIND, parts, count);                  \
-    }
-
-#define MAKE_condition(KIND, name)                                             \
-    struct quarry_filter *quarry_filter_##name(                                \
-        struct quarry_filter *predicate, struct quarry_filter *if_true,        \
-        struct quarry_filter *if_false)                                        \
-    {                                                                          \
-        struct quarry_filter *parts[3] = {predicate, if_true, if_false};       \
-        return filter_new_parts(FILTER_##KIND, parts, 3);                      \
-    }
-
-#define FILTER(KIND, number, api_name, name, argument, cell, row, EFFECT)      \
-    MAKE_##argument(KIND, name)
-#include "bigtable/row/filter_kinds.def"
-#undef FILTER
+struct quarry_filter *quarry_filter_condition(struct quarry_filter *predicate,
+                                              struct quarry_filter *if_true,
+                                              struct quarry_filter *if_false)
+{
+    struct quarry_filter *parts[3] = {predicate, if_true, if_false};
+    return filter_new_parts(FILTER_CONDITION, parts, 3);
+}
 
 void quarry_filter_free(struct quarry_filter *f)
 {
