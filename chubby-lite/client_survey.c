@@ -1,4 +1,5 @@
-/* The client's questions about the whole cell. They need no handle. */
+/* The client's questions about the whole cell: its sessions, and the entries
+ * of its tree. They need no handle, and their answers are not cached. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "chubby-lite/chubby_client.h"

@@ -1,4 +1,6 @@
-/* Orders to a running cluster: each is one call of a service's client. */
+/* Orders to a running cluster (split, move, compact, kill, log level): each
+ * is one call of a service's client. The commands and the console's actions
+ * share them. */
 #include "cli/cluster_orders.h"
 
 #include "base/core/buf.h"

@@ -1,4 +1,5 @@
-/* quarry job …: the table of commands, and the catalogue of ready-made jobs. */
+/* quarry job …: the table of its commands, and the catalogue of ready-made
+ * jobs, which also names what was meant by a name that is not in it. */
 #include "cli/cmd_job.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* quarry monitor: a document about the cluster, as the console shows it. */
+/* quarry monitor: a document about the cluster as JSON, the same that the
+ * console shows and `quarry top` draws, for scripts. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* quarry replay: the pages of a Webtable in a browser, as they were. */
+/* quarry replay: the pages of a Webtable in a browser, as they were. The
+ * server runs on this process's loop until a signal ends it; the table may be
+ * of a directory or of a cluster. */
 #include <stdio.h>
 
 #include "base/core/buf.h"

@@ -1,4 +1,5 @@
-/* quarry top: a cluster on a full screen, or one view of it as text. */
+/* quarry top: a cluster on a full screen, or one view of it as text, CSV or
+ * JSON for a script or a report. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* quarry view …: results of programs and of SQL that are kept up to date. */
+/* quarry view …: results of programs and of SQL that are kept up to date.
+ * Each command is one call of quarry_view.h; this file parses options and
+ * prints. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* The parts of an export. Each scans its own rows and writes its own file. */
+/* The parts of an export. Each scans its own rows and writes its own file, in
+ * a thread of its own; the first failure stops the others, and files that are
+ * not whole are removed. */
 #include "cli/export_parts.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* Cells into a record file, and that where it belongs. */
+/* Cells into a record file. The file's head has the table's schema, so it is
+ * written to a temporary file where the target cannot be written in place,
+ * and copied at the end. */
 #include "cli/export_records.h"
 
 #include <errno.h>

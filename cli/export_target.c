@@ -1,4 +1,5 @@
-/* The form of an export by --format, --compress and the name of the file. */
+/* The form of an export, by --format, --compress and the name of the file: an
+ * option decides, else the end of the name. */
 #include "cli/export_target.h"
 
 #include <string.h>

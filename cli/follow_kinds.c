@@ -1,4 +1,5 @@
-/* The kinds of followers: a line each, in the list. */
+/* The kinds of followers, a line each in the list. The component that runs
+ * followers does not know them: a kind is code of a component above it. */
 #include "cli/follow_kinds.h"
 
 #include "base/core/panic.h"

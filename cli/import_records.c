@@ -1,4 +1,5 @@
-/* Record files of cells: their head, and a cell from each record. */
+/* Record files of cells: the table's schema from their head, and a cell from
+ * each record. The other side is export_records.c. */
 #include "cli/import_records.h"
 
 #include "base/core/buf.h"

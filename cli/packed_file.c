@@ -1,4 +1,5 @@
-/* A stdio stream of our own kind, whose writes go through a packer. */
+/* A stdio stream of our own kind whose writes go through a packer, so that
+ * code which prints needs not know that its output is compressed. */
 #define _GNU_SOURCE /* fopencookie() */
 
 #include "cli/packed_file.h"

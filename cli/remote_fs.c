@@ -1,4 +1,5 @@
-/* Buckets and web servers by the environment's settings. */
+/* Buckets and web servers as file systems, with the settings of the
+ * environment that docs/storage.md lists. */
 #include "cli/remote_fs.h"
 
 #include <stdlib.h>

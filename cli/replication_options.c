@@ -1,4 +1,6 @@
-/* The options by which commands describe a stream of replication. */
+/* The options by which commands describe a stream of replication: what of a
+ * table it takes, where its target is, and the proof that we may write there.
+ */
 #include "cli/replication_options.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* The places where DuckDB's library may be, in their order. */
+/* The places where DuckDB's library may be, in their order; the first file
+ * that is there is taken. It is loaded at run time, because it is larger than
+ * all of Quarry. */
 #include "cli/sql_library.h"
 
 #include <stdbool.h>

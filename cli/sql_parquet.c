@@ -1,4 +1,6 @@
-/* Statements that write and read files of Parquet. */
+/* Statements that write and read files of Parquet: DuckDB does both. A
+ * statement runs in a task and lends its batches to the reader one at a time,
+ * so that a large file needs the memory of one batch. */
 #include "cli/sql_parquet.h"
 
 #include <inttypes.h>

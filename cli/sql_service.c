@@ -1,4 +1,6 @@
-/* DuckDB's library is looked for where `quarry sql` looks for it. */
+/* The engine of the public API's queries: DuckDB, whose library is looked for
+ * where `quarry sql` looks for it, within the memory that the gateway's
+ * section grants. */
 #include "cli/sql_service.h"
 
 #include "base/core/buf.h"

@@ -1,4 +1,6 @@
-/* Parsing of the text of a node's status. */
+/* Parsing of the text of a node's status, a line each for the node and for
+ * its roles. The text is for people as well, so unknown words are passed
+ * over. */
 #include "cli/status_text.h"
 
 /* The line up to the next line feed, which is taken from *@rest. */

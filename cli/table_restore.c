@@ -1,4 +1,6 @@
-/* Two scans in step: the table as it was, and the one that becomes it. */
+/* Two scans in step: the table as it was, and the one that becomes it. Only
+ * rows that differ are written, so a restore of what is nearly right is
+ * cheap, and one that was interrupted can be repeated. */
 #include "cli/table_restore.h"
 
 #include <string.h>

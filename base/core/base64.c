@@ -1,4 +1,6 @@
-/* Base64 (RFC 4648), with padding. */
+/* Base64 (RFC 4648), with padding. Decoding refuses what is no base64, and
+ * ignores the bits of the last character that stand for nothing: who needs
+ * one text for each value compares with what base64_put() makes. */
 #include "base/core/base64.h"
 
 #include <stdint.h>

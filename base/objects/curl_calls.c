@@ -1,4 +1,5 @@
-/* Finding libcurl and its functions. */
+/* Finding libcurl and its functions at run time: a process pays for loading
+ * the library only when it first talks to a bucket or a web server. */
 #ifdef QUARRY_HAVE_S3
 
 #include "base/objects/curl_calls.h"

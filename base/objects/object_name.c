@@ -1,4 +1,6 @@
-/* Taking names of objects apart; writing keys as parts of URLs. */
+/* Taking names of objects apart, and writing keys as parts of URLs. A key is
+ * any bytes, so all but the unreserved characters of RFC 3986 are escaped;
+ * what a server lists is unescaped again. */
 #include "base/objects/object_name.h"
 
 #include <string.h>

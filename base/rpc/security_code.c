@@ -1,4 +1,5 @@
-/* HMAC-SHA256 and a comparison in constant time, both OpenSSL's. */
+/* Authentication codes by HMAC-SHA256, and a comparison that takes the same
+ * time wherever two codes differ. Both are OpenSSL's. */
 #include "base/rpc/security_code.h"
 
 #include <openssl/crypto.h>

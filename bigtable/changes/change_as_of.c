@@ -1,4 +1,7 @@
-/* A snapshot of now, with fewer numbers and more files. */
+/* A snapshot of the past: one of now, which hides the entries numbered above
+ * the commit that was the newest then, and adds the files of the past, which
+ * hold what compactions have dropped since. First it waits until no commit of
+ * an earlier time is still under way. */
 #include "bigtable/changes/change_as_of.h"
 
 #include "base/core/buf.h"

@@ -1,4 +1,6 @@
-/* The users' side of followers: make, change, list and drop their records. */
+/* The users' side of followers: make, change, list and drop their records. A
+ * record is changed in a transaction, because the host that runs the follower
+ * writes the same row. */
 #include <string.h>
 
 #include "base/core/coding.h"

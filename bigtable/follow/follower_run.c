@@ -1,4 +1,7 @@
-/* Runs: their task, their token and state, and what they report. */
+/* Runs of followers: the task that does the work, the token up to which it
+ * has been done, the state that goes with the token, and the reports of both.
+ * Token and state are saved in one transaction: a run that begins again
+ * continues where the last save was. */
 #include "bigtable/follow/follower_run.h"
 
 #include <stdio.h>

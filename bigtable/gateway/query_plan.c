@@ -1,4 +1,6 @@
-/* The catalog of an instance for the translator, and parameters by name. */
+/* The catalog of an instance as the translator of GoogleSQL asks for it, and
+ * the parameters of a query by name. Both are settled before the query runs,
+ * so that PrepareQuery can answer with the types of the columns alone. */
 #include "bigtable/gateway/query_plan.h"
 
 #include "base/core/buf.h"

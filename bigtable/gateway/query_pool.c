@@ -1,4 +1,6 @@
-/* A count of queries before a pool of as many threads. */
+/* A count of queries in front of a pool of as many threads: a query that
+ * waits is a fiber, which costs little and sees when its caller has gone, and
+ * never a thread. */
 #include "bigtable/gateway/query_pool.h"
 
 #include "base/core/panic.h"

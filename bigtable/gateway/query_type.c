@@ -1,4 +1,6 @@
-/* A table for the scalars; ARRAY, STRUCT and MAP by hand. */
+/* Types of GoogleSQL as messages of the public API, and back. Scalars are a
+ * table; ARRAY, STRUCT and MAP nest, within the bound on levels that the
+ * parser has as well. */
 #include "bigtable/gateway/query_type.h"
 
 #include "base/core/panic.h"

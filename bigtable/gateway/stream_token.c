@@ -1,4 +1,6 @@
-/* Encoding and decoding of stream tokens, which come from untrusted peers. */
+/* Encoding and decoding of stream tokens. They come back from untrusted
+ * peers, so a checksum and the only accepted way to write each of them rule
+ * out all that this server has not made. */
 #include "bigtable/gateway/stream_token.h"
 
 #include "base/core/base64.h"

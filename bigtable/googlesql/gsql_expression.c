@@ -1,4 +1,6 @@
-/* Expressions, by their operators' precedence. */
+/* Expressions, by the precedence of their operators. Each operator is a level
+ * of the tree, and levels are bounded; chains of AND and OR, which are often
+ * long, become balanced trees, so that the bound does not refuse them. */
 #include <string.h>
 
 #include "bigtable/googlesql/gsql_parse.h"

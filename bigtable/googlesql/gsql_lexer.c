@@ -1,4 +1,6 @@
-/* Tokens, and the escapes in strings and quoted names. */
+/* Tokens of GoogleSQL, and the escapes in strings and quoted names. A token
+ * borrows the query's text; its value is made only when the parser asks for
+ * it. */
 #include "bigtable/googlesql/gsql_lexer.h"
 
 #include <ctype.h>

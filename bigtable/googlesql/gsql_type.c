@@ -1,4 +1,5 @@
-/* Names and parts of types. */
+/* Names and parts of types, for GoogleSQL and for DuckDB, which executes the
+ * query: each type is written in both, and two are equal if their parts are. */
 #include "bigtable/googlesql/gsql_type.h"
 
 #include "base/core/arena.h"

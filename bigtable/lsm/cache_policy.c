@@ -1,4 +1,6 @@
-/* The rules of cache_policy.h, in their order. */
+/* The rules of cache_policy.h, in their order: the first that applies
+ * decides. They are a function of figures alone, so that a test can state
+ * each of them. */
 #include "bigtable/lsm/cache_policy.h"
 
 #include "base/core/panic.h"

@@ -1,4 +1,6 @@
-/* Settings as JSON, and columns as "family:qualifier". */
+/* Settings of observers as JSON, which a record keeps and a person may read,
+ * and columns as "family:qualifier". What cannot be run is refused here,
+ * before the record is made. */
 #include "bigtable/observer/observer_settings.h"
 
 #include <jansson.h>

@@ -1,4 +1,5 @@
-/* How long a table keeps its changes, as users write it: "7d,max=10GiB". */
+/* How long a table keeps its changes, as users write it: "7d,max=10GiB".
+ * Written back, it is the shortest text that means the same. */
 #include <string.h>
 
 #include "base/core/buf.h"

@@ -1,4 +1,5 @@
-/* The catalog of a store for the translator (bigtable/googlesql). */
+/* The catalog of a store for the translator (bigtable/googlesql): which
+ * tables there are, and the names that DuckDB knows them by. */
 #include "bigtable/sql/sql_google.h"
 
 #include "base/core/arena.h"

@@ -1,4 +1,7 @@
-/* Transactions as their users see them: begin, read, collect writes, end. */
+/* Transactions as their users see them: begin, read, collect writes, end.
+ * Reads are of the moment it began; writes stay in memory until the commit
+ * (txn_commit.c), which finds conflicts. So a transaction that is given up
+ * leaves nothing behind. */
 #include "bigtable/txn/txn.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* The record of what a row adds to a view; see contribution.h. */
+/* The record of what one row adds to a view: for each table its key and
+ * state, sorted, as bytes. It is kept under the row's own key, so that the
+ * row's next version can take it back. */
 #include "bigtable/view/contribution.h"
 
 #include "base/core/coding.h"

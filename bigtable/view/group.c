@@ -1,4 +1,6 @@
-/* Groups of a view; see group.h. */
+/* Groups of a view: the row of one key, made from the contributions to it.
+ * Sums and counts are changed in place; where a value cannot be taken back (a
+ * maximum), the group is made from its contributions. */
 #include "bigtable/view/group.h"
 
 #include <stdlib.h>

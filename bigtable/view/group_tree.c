@@ -1,4 +1,6 @@
-/* The tree of merged states of a group; see group_tree.h. */
+/* The tree of merged states of a group. A state that cannot be subtracted
+ * from would be merged again from all contributions at each change; with the
+ * tree, those below one path are enough. */
 #include "bigtable/view/group_tree.h"
 
 #include <stdlib.h>

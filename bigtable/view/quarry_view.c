@@ -1,4 +1,6 @@
-/* Views as users have them; see quarry_view.h. */
+/* Views as users have them: create, drop, list, describe, read, check. A view
+ * is a follower with a table of its own; what it does with a row is in
+ * view_apply.c. */
 #include "bigtable/quarry_view.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* The words of a view's SQL; see sql_words.h. */
+/* The words of a view's SQL: where each begins and ends, and its value.
+ * Enough to find the clauses and items of one SELECT; expressions stay text,
+ * which is translated elsewhere. */
 #include "bigtable/view/sql_words.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* Applying rows to a view, a batch in a transaction; see view_core.h. */
+/* Applying rows to a view, a batch in a transaction: the record of each row
+ * as it was is taken back, that of the row as it is now is added, in one
+ * commit with the follower's token. So each change counts once, however often
+ * it is delivered. */
 #include <stdlib.h>
 
 #include "base/core/coding.h"

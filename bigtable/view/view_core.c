@@ -1,4 +1,5 @@
-/* A view at work: its parts, and what is read of it; see view_core.h. */
+/* A view at work: its source, program and own table, opened together, and
+ * reading the state of groups and of the whole from that table. */
 #include "bigtable/view/view_core.h"
 
 #include "base/core/panic.h"

@@ -1,4 +1,6 @@
-/* Keys of the rows of a view's own table; see view_keys.h. */
+/* Keys of the rows of a view's own table, made of the parts that view_keys.h
+ * lists. Keys are kept, so the hash and the order of the numbers in them
+ * never change. */
 #include "bigtable/view/view_keys.h"
 
 #include "base/core/coding.h"

@@ -1,4 +1,5 @@
-/* The figures of a view; see view_meta.h. */
+/* The figures of a view and how far it is built, as the value of the one cell
+ * that each transaction of the view rewrites. */
 #include "bigtable/view/view_meta.h"
 
 #include "base/core/coding.h"

@@ -1,4 +1,6 @@
-/* The program of a view, row by row; see view_program.h. */
+/* The program of a view, run on one row at a time. What it emits is taken as
+ * states, which are merged into groups and taken back from them; a row on
+ * which the program fails contributes nothing, and its record says so. */
 #include "bigtable/view/view_program.h"
 
 #include "base/core/panic.h"

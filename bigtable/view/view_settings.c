@@ -1,4 +1,5 @@
-/* Settings of a view's follower; see view_settings.h. */
+/* Settings of a view's follower: its program, and the SQL that the program
+ * was made of, as the bytes of the follower's record. */
 #include "bigtable/view/view_settings.h"
 
 #include <jansson.h>

@@ -1,4 +1,7 @@
-/* The table that a view is of; see view_source.h. */
+/* The table that a view is of. Cells disappear from it by age as well as by
+ * writes, and no change reports that: so the time at which a row will lose
+ * its next cell is computed from the rules of garbage collection, and the row
+ * is then due. */
 #include "bigtable/view/view_source.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Views by SQL; see view_sql.h. */
+/* Views by SQL: one SELECT with WHERE and GROUP BY becomes a Sawzall program
+ * whose tables are its aggregates. The other clauses that a SELECT may have
+ * are refused by name, since a row alone does not decide them. */
 #include "bigtable/view/view_sql.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Transactions on a view's own table; see view_txn.h. */
+/* Transactions on a view's own table. Each also rewrites the view's figures,
+ * so that two that would count the same rows conflict, and the later one
+ * begins again. */
 #include "bigtable/view/view_txn.h"
 
 #include "base/core/key_range.h"

@@ -1,4 +1,5 @@
-/* The messages of survey_calls.h that have lists in them. */
+/* The messages of survey_calls.h that have lists in them. Lists from a peer
+ * are bounded by the bytes that carry them before memory is taken. */
 #include "bigtable/wire/survey_calls.h"
 
 #include "base/core/arena.h"

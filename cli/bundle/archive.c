@@ -1,4 +1,6 @@
-/* Headers of ustar (POSIX.1-1988) and zlib's gzip around them. */
+/* Headers of ustar (POSIX.1-1988) and zlib's gzip around them. A bundle has
+ * regular files with plain names alone, so few fields of a header are used,
+ * and no library of archives is needed. */
 #include "cli/bundle/archive.h"
 
 #include <errno.h>

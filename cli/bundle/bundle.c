@@ -1,4 +1,6 @@
-/* Packing: each entry is scrubbed, cut and written at once. */
+/* Making a bundle: each entry is scrubbed, cut to its bound and written at
+ * once, so that the memory needed is that of one entry. What could not be had
+ * is listed in the MANIFEST instead. */
 #include "cli/bundle/bundle.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* One call of a server method for each text. */
+/* The texts that a node tells of itself (settings, metrics, calls, peers),
+ * one call of a server method for each. */
 #include "cli/bundle/node_texts.h"
 
 #include <string.h>

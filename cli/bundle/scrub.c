@@ -1,4 +1,7 @@
-/* Secrets that are known, and patterns of those that are not. */
+/* Secrets that are known, and patterns of those that are not. Known ones are
+ * replaced wherever they appear. Row keys, where they are to be hidden,
+ * become hashes under a secret of the bundle: equal keys stay equal, and
+ * nobody can try out which key a hash is of. */
 #include "cli/bundle/scrub.h"
 
 #include <inttypes.h>

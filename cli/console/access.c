@@ -1,4 +1,5 @@
-/* Identifying viewers, and logging in and out. */
+/* Who looks at the console: identifying viewers by token or cookie, logging
+ * in and out, and refusing requests that another site's page has made. */
 #include "cli/console/access.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* The actions, as a table, and running them. */
+/* The actions of the console, as a table, and running them. An order may
+ * outlast its request: it runs as a task, the viewer waits a moment for its
+ * end, and then learns where to look. */
 #include "cli/console/actions.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Finding an asset by its name. */
+/* Finding an asset (style sheet, script, icon) by its name, in the table that
+ * the build makes of console/assets. */
 #include "cli/console/assets.h"
 
 const struct console_asset *console_asset_find(struct slice name)

@@ -1,4 +1,6 @@
-/* Topics and their viewers. */
+/* Topics and their viewers: a document that several people watch is made once
+ * per turn, and each gets it when its text has changed. A topic ends with its
+ * last viewer. */
 #include "cli/console/events.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* The writer of HTML. All escaping is in html_text() and html_url_put_one(). */
+/* The writer of HTML. All escaping is in html_text() and html_url_put_one(),
+ * and nothing else takes text that is not a literal: a page cannot forget it.
+ */
 #include "cli/console/html.h"
 
 #include <stdarg.h>

@@ -1,4 +1,6 @@
-/* The table of pages, from console_pages.def, and matching of paths. */
+/* The table of pages, from console_pages.def, and matching of paths. One
+ * table serves the router, the links between pages and the list of paths that
+ * the tests walk. */
 #include "cli/console/page_table.h"
 
 #include <string.h>

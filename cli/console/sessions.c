@@ -1,4 +1,6 @@
-/* Sessions, in a table that is small enough to be searched whole. */
+/* Sessions of viewers, in a table that is small enough to be searched whole.
+ * When it is full, the session that would end first makes room, so that
+ * logins cannot take memory. */
 #include "cli/console/sessions.h"
 
 #include <stdio.h>

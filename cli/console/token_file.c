@@ -1,4 +1,6 @@
-/* The file of tokens. */
+/* The file of tokens: a line each, with a hash of the secret, its right and
+ * its end. A file that others may read is refused, because it could be
+ * copied. */
 #include "cli/console/token_file.h"
 
 #include "base/core/buf.h"

@@ -1,4 +1,6 @@
-/* Parameters and JSON of documents. */
+/* Parameters and JSON of documents. Makers state what they need and put
+ * fields; missing memory, text that is not UTF-8 and numbers that JSON has
+ * not are dealt with here. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>

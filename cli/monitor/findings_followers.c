@@ -1,4 +1,5 @@
-/* Rules about followers: one that fails, is behind, or that nobody runs. */
+/* Rules about followers: one that fails, is behind, or that nobody runs. All
+ * hosts see the same records, so a finding is reported once. */
 #include "base/core/buf.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"

@@ -1,4 +1,5 @@
-/* A monitor's life, and the table of subjects. */
+/* A monitor's life, and the table of subjects: what a document can be about,
+ * which parameters it takes and who makes it. */
 #include "cli/monitor/monitor.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The schema of a table, from its file in the lock service. */
+/* The schema of a table, from its file in the lock service: the tablet
+ * servers that would tell it may be the ones that do not answer. */
 #include "cli/monitor/table_schema.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Values as text, see top_cell.h. */
+/* Values as text in a column's width. Bytes from the cluster are made
+ * printable first: a name must not be able to move the cursor of the terminal
+ * that shows it. */
 #include "cli/top/top_cell.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Places, rows, their order and what keys do; see top_model.h. */
+/* Places, rows, their order and what keys do. It knows neither the terminal
+ * nor the cluster: a test feeds documents and keys, and looks at the rows. */
 #include "cli/top/top_model.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
-/* Cells as values of records, and back. */
+/* Cells as values of records, and back: the form of exports that keep every
+ * version. The format is in docs/formats.md. */
 #include "mapreduce/ingest/cell_record.h"
 
 #include <string.h>

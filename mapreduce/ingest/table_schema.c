@@ -1,4 +1,5 @@
-/* A table's schema as JSON, and a table made of it. */
+/* A table's schema as JSON, and a table made of it, so that an export can be
+ * imported where the table does not exist yet. */
 #include "mapreduce/ingest/table_schema.h"
 
 #include <jansson.h>

@@ -1,4 +1,6 @@
-/* Output held back: for each write its kind, path and text. */
+/* Output held back: for each write its kind, path and text. Segments run on
+ * several threads and end in any order; what they print is written in the
+ * order of the file. */
 #include "mapreduce/lines/line_output.h"
 
 #include <string.h>

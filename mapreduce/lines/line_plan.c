@@ -1,4 +1,6 @@
-/* Segments of files; see line_plan.h. */
+/* Segments of files for threads to work on: ranges of files that can be read
+ * at any place, and blocks of lines of streams, which cannot. A line belongs
+ * to the segment in which it begins. */
 #include "mapreduce/lines/line_plan.h"
 
 #include <string.h>

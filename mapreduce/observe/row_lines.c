@@ -1,4 +1,6 @@
-/* Both forms of lines; see row_lines.h. */
+/* Rows and changes as lines of JSON, for the command of an observer, and the
+ * changes that it answers with. Bytes that are not UTF-8 go as base64, so
+ * that every row has a line. */
 #include "mapreduce/observe/row_lines.h"
 
 #include <jansson.h>

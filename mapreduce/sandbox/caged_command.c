@@ -1,4 +1,6 @@
-/* Starting the launcher, and moving bytes to and from the command. */
+/* Starting the launcher of a command in a cage, and moving bytes to and from
+ * it. All pipes are polled together, because a command that writes while it
+ * is written to would otherwise wait for ever. */
 #define _GNU_SOURCE
 
 #include "mapreduce/sandbox/caged_command.h"

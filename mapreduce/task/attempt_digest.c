@@ -1,4 +1,5 @@
-/* Stragglers and partitions of a job's attempts. */
+/* Stragglers and partitions of a job's attempts: what a person wants to know
+ * of thousands of attempts, in a few lines. */
 #include "mapreduce/task/attempt_digest.h"
 
 #include <stdlib.h>

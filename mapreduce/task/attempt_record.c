@@ -1,4 +1,6 @@
-/* The codec of attempts that are remembered. */
+/* The codec of attempts that are remembered, and the names of attempts. A
+ * reader skips fields that it does not know, so that a list outlives the
+ * version that wrote it. */
 #include "mapreduce/task/attempt_record.h"
 
 #include "base/core/panic.h"

@@ -1,4 +1,6 @@
-/* Compression in parts, each by one call of its library. */
+/* Compression in parts, each by one call of its library, so that a reader can
+ * begin at any part. One function for each format; the loop around them is
+ * common. */
 #include "mapreduce/warc/packer.h"
 
 #include <libdeflate.h>

@@ -1,4 +1,6 @@
-/* States of single keys; see sawzall.h. */
+/* States of single keys of a program's tables, taken out, merged and negated
+ * one by one, for callers that keep them (views), where results.c moves whole
+ * tables. */
 #include "sawzall-lite/machine/run.h"
 
 struct key_states {

@@ -1,4 +1,6 @@
-/* Slow calls, and one trace as a waterfall. */
+/* Slow calls, and one trace as a waterfall. Spans come from several nodes in
+ * no order and some are lost, so the tree is built from what there is:
+ * without recursion, and with cycles cut. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Settings of the nodes, with where each value comes from. */
+/* Settings of the nodes, with where each value comes from: it is asked when
+ * nodes that should be alike behave differently. */
 #include <string.h>
 
 #include "cli/console/page_renderers.h"

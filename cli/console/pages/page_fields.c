@@ -1,4 +1,6 @@
-/* Fields of documents that may lack any. */
+/* Fields of documents. Any may be missing, because a node of another version
+ * or one that does not answer has made a part of it; so each getter has an
+ * answer for that. */
 #include "cli/console/pages/page_fields.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Files: one directory, the health of chunks, chunk servers; one file. */
+/* Files: one directory, the health of chunks and chunk servers, and one file
+ * with its chunks and the nodes that have copies of them. */
 #include <math.h>
 #include <string.h>
 

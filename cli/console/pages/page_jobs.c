@@ -1,4 +1,5 @@
-/* Jobs that run and those that ended. */
+/* Jobs that run, with their progress, and those that have ended, with the
+ * time they took and how they ended. */
 #include "cli/console/page_renderers.h"
 #include "cli/console/pages/page_fields.h"
 #include "cli/console/pages/page_parts.h"

@@ -1,4 +1,5 @@
-/* The lock service: nodes of its tree with their holders, and sessions. */
+/* The lock service: nodes of its tree with their holders, and the sessions
+ * that hold them. It is the first place to look when a role has no leader. */
 #include <string.h>
 
 #include "cli/console/page_renderers.h"

@@ -1,4 +1,5 @@
-/* The nodes, and one of them: state, roles with their figures, load. */
+/* The nodes, and one of them: state, roles with their figures, load and
+ * metrics. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The overview: health in one sentence, findings, figures, plots, leaders. */
+/* The overview: health in one sentence, findings with what to do about them,
+ * figures, plots and leaders. Whoever is called at night begins here. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* The parts of pages. */
+/* The parts that pages are made of: head, path, figures, pairs, times,
+ * states, bars. Pages differ in their content alone, and a part says the same
+ * thing in the same words everywhere. */
 #include "cli/console/pages/page_parts.h"
 
 #include <math.h>

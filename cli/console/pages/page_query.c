@@ -1,4 +1,5 @@
-/* The query of a page's address, read and changed. */
+/* The query of a page's address, read and changed. A table's order and its
+ * page are in the address, so that a link shows what was seen. */
 #include "cli/console/pages/page_query.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Tables of a page: sort, cut, write. */
+/* Tables of a page: sort, cut, write. Sorting works without the script, by
+ * links; with it, the browser sorts by the number in an attribute, not by the
+ * text. */
 #include "cli/console/pages/page_rows.h"
 
 #include <math.h>

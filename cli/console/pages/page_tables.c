@@ -1,4 +1,5 @@
-/* Tables, one of them with its tablets, and one tablet. */
+/* Tables, one of them with its tablets, and one tablet: sizes, rates, groups,
+ * and the actions that an operator may take. */
 #include <math.h>
 #include <string.h>
 
