@@ -1,6 +1,6 @@
 /* Settings of observers as JSON, which a record keeps and a person may read,
- * and columns as "family:qualifier". What cannot be run is refused here,
- * before the record is made. */
+ * and columns as "family:qualifier". A setting that could not be run is
+ * refused here, before the record is made. */
 #include "bigtable/observer/observer_settings.h"
 
 #include <jansson.h>

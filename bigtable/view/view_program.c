@@ -1,4 +1,4 @@
-/* The program of a view, run on one row at a time. What it emits is taken as
+/* The program of a view, run on one row at a time. Its emits are taken as
  * states, which are merged into groups and taken back from them; a row on
  * which the program fails contributes nothing, and its record says so. */
 #include "bigtable/view/view_program.h"

@@ -1,6 +1,6 @@
 /* Making a bundle: each entry is scrubbed, cut to its bound and written at
- * once, so that the memory needed is that of one entry. What could not be had
- * is listed in the MANIFEST instead. */
+ * once, so that the memory needed is that of one entry. Entries that could
+ * not be had are listed in the MANIFEST instead. */
 #include "cli/bundle/bundle.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Who looks at the console: identifying viewers by token or cookie, logging
- * in and out, and refusing requests that another site's page has made. */
+/* The viewers of the console: identifying them by token or cookie, logging in
+ * and out, and refusing requests that another site's page has made. */
 #include "cli/console/access.h"
 
 #include <stdio.h>

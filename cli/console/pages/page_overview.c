@@ -1,5 +1,6 @@
 /* The overview: health in one sentence, findings with what to do about them,
- * figures, plots and leaders. Whoever is called at night begins here. */
+ * figures, plots and leaders. It answers the first question of a call at
+ * night. */
 #include <math.h>
 #include <string.h>
 
