@@ -23,7 +23,7 @@ static void add_head(struct sheet *s, const struct question *q)
     sheet_add(s, answer_up(q));
 }
 
-/* A node without roles to tell of. */
+/* A node without roles to report. */
 static void add_bare(struct sheet *s, const struct question *q, const char *why)
 {
     add_head(s, q);

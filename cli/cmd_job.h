@@ -1,5 +1,5 @@
 /* Between cmd_job.c, which has the commands, cmd_job_run.c, which runs jobs,
- * and cmd_job_history.c, which tells of them. */
+ * and cmd_job_history.c, which reports them. */
 #ifndef CLI_CMD_JOB_H
 #define CLI_CMD_JOB_H
 

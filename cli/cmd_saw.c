@@ -277,7 +277,7 @@ run_explain(struct cli *cli, const struct args *args, struct err *err)
             rc = err_set(err, ERR_NOTFOUND, "%s is not predeclared",
                          args->words[i]);
     if (rc)
-        err_hint(err, "quarry saw explain, without a name, tells of all");
+        err_hint(err, "quarry saw explain, without a name, lists all");
     fwrite(buf_slice(&text).data, 1, text.len, stdout);
     buf_close(&text);
     return rc;

@@ -21,9 +21,9 @@ struct world;
 
 #define REMOTE_ADDRESSES_MAX 32
 
-/* How a command proves itself to a cluster. Every command takes them, whose own
- * options have not these names; those that name them in their table tell of
- * them on their page. */
+/* How a command proves itself to a cluster. Every command takes these options,
+ * unless it has others of the same names; its page lists them if its table
+ * names them. */
 extern const struct option remote_options[];
 
 /* Take defaults from the environment. */

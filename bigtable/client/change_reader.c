@@ -1,7 +1,7 @@
 /* Readers of changes: the partitions of a table in turn, each by the target's
  * operations. A partition that turns out to lie in several tablets is cut.
  * Where a change is in the batch that was returned last, the place behind it
- * follows from the places before and behind the batch.
+ * follows from the places before and after the batch.
  */
 #include <string.h>
 

@@ -117,7 +117,7 @@ fold_operand(struct gc_filter *f, struct slice key, struct slice value)
     return good;
 }
 
-/* Operands of behind the floor stay as they are: a read of the past needs some
+/* Operands above the floor stay as they are: a read of the past needs some
  * of them. */
 static bool may_fold(const struct gc_filter *f, struct slice key)
 {
@@ -142,7 +142,7 @@ static bool filter_keep_or_fold(void *ctx, struct slice key, struct slice value)
 }
 
 /* A cell that could be seen at the floor, or a deletion that could hide one of
- * an older file. An entry of behind the floor is not judged: it goes to the
+ * an older file. An entry above the floor is not judged: it goes to the
  * past as it is. */
 static bool
 filter_past(void *ctx, struct slice key, struct slice value, bool kept)

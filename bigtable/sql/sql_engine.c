@@ -1,4 +1,4 @@
-/* Lanes, and the queries that run on them. DuckDB tells of failures in
+/* Lanes, and the queries that run on them. DuckDB reports failures in
  * texts; two become codes again here: that of a scan, as the scan had it, and
  * memory that ran out.
  */

@@ -76,7 +76,8 @@ static void open_files(void *ctx, const struct manifest_state *state)
                         &l->tablet, &l->err);
 }
 
-/* Entries come by rows; changes are in the order of their numbers. */
+/* Entries are in the order of rows; changes are in the order of their numbers.
+ */
 static void begin_changes(const struct load *l)
 {
     if (atomic_load(&l->tablet->changes->on))

@@ -256,7 +256,7 @@ int view_apply(struct view_core *v,
 struct due_rows {
     int64_t now_us;
     int64_t next_us;
-    struct buf names; /* One behind the other. */
+    struct buf names; /* One after the other. */
     size_t lengths[VIEW_BATCH_ROWS];
     size_t count;
 };

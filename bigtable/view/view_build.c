@@ -11,7 +11,7 @@
 
 /* The keys of the next batch, and the row behind them. */
 struct build_keys {
-    struct buf names; /* One behind the other. */
+    struct buf names; /* One after the other. */
     size_t lengths[VIEW_BATCH_ROWS];
     size_t count;
     bool at_end;

@@ -1,4 +1,4 @@
-/* The texts that a node tells of itself (settings, metrics, calls, peers),
+/* The texts that a node gives about itself (settings, metrics, calls, peers),
  * one call of a server method for each. */
 #include "cli/bundle/node_texts.h"
 

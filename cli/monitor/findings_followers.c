@@ -52,7 +52,7 @@ void rule_follower_behind(const struct finding_facts *f,
             }
 }
 
-/* Did one of the first @count nodes tell of the same follower? */
+/* Did one of the first @count nodes report the same follower? */
 static bool is_told(const struct finding_facts *f,
                     size_t count,
                     const struct fact_sample *x)

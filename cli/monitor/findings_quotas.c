@@ -11,7 +11,7 @@
 #define NEAR_SHARE     0.9
 #define REFUSALS_PER_S 1.0
 
-/* The master alone tells of them. */
+/* The master alone reports them. */
 void rule_quota_over(const struct finding_facts *f, struct finding_list *out)
 {
     double count = 0;
@@ -70,7 +70,7 @@ static void sum_use(const struct finding_facts *f, struct quota_use *u)
     buf_close(&labels);
 }
 
-/* Did one of the first @count nodes tell of the same quota? */
+/* Did one of the first @count nodes report the same quota? */
 static bool
 is_known(const struct finding_facts *f, size_t count, const struct quota_use *u)
 {
@@ -137,7 +137,7 @@ static double refusals_of(const struct finding_facts *f, struct slice principal)
     return sum;
 }
 
-/* Did one of the first @count nodes tell of @principal? */
+/* Did one of the first @count nodes report @principal? */
 static bool is_known_principal(const struct finding_facts *f,
                                size_t count,
                                struct slice principal)

@@ -1,6 +1,6 @@
 /* Tablets of all tablet servers: each server is asked once, all at the same
  * time, for what it serves. So a table is shown as it is served, which is what
- * METADATA says but for moments; rows that no server tells of are gaps.
+ * METADATA says but for moments; rows that no server reports are gaps.
  */
 #include <stdlib.h>
 

@@ -21,7 +21,7 @@ size_t
 top_put_columns(struct buf *out, struct slice text, size_t columns, bool fill);
 /* Append @value as @kind; nothing where it is absent. Printable. */
 void top_put_cell(struct buf *out, const json_t *value, enum top_kind kind);
-/* The kind that the name of a member tells of a value. */
+/* The kind of a value, by the name of its member. */
 enum top_kind top_kind_of(const char *field, const json_t *value);
 
 #endif /* CLI_TOP_TOP_CELL_H */

@@ -172,7 +172,7 @@ static int count_members(struct wacz_input *w, uint64_t *count, struct err *err)
     return rc;
 }
 
-/* Members lie one behind the other: together they are no larger than the file.
+/* Members lie one after the other: together they are no larger than the file.
  */
 static int check_overlap(struct wacz_input *w, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* bzip2 streams, one behind the other as pbzip2 writes them. The library's
+/* bzip2 streams, one after the other as pbzip2 writes them. The library's
  * memory is bounded by the format: 3.7 MiB. */
 #include "mapreduce/warc/decompress.h"
 

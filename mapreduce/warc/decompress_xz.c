@@ -1,4 +1,4 @@
-/* xz streams, one behind the other, with padding between them. A stream says
+/* xz streams, one after the other, with padding between them. A stream says
  * how much memory it takes; one that wants more than a bound is refused. */
 #include "mapreduce/warc/decompress.h"
 

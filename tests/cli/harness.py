@@ -292,7 +292,7 @@ class Terminal:
 
 
 class TimedResult(unittest.TextTestResult):
-    """Tells of each test how long it took: what all checks wait for."""
+    """Reports each test how long it took: what all checks wait for."""
 
     def startTest(self, test):
         self.started = time.monotonic()

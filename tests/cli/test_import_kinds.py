@@ -80,7 +80,7 @@ class Kinds(CliTest):
                 self.assertEqual(self.rows(t), rows, kind)
 
     def test_packed_in_parts(self):
-        """Members, frames and streams one behind the other are one text, and xz
+        """Members, frames and streams one after the other are one text, and xz
         may pad them."""
         parts = [b"k,v\na,", b"1\nb,2\n", b"", b"c,3\n"]
         for packing, pack in PACKERS.items():

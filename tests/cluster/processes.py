@@ -271,7 +271,7 @@ class ClusterTest(CliTest):
         self.env["QUARRY_TIMEOUT"] = "%ds" % SECONDS
 
     def begun(self, cluster, *how):
-        """It is started; one that does not come up tells of itself, too."""
+        """It is started; one that does not come up says why."""
         self.addCleanup(cluster.end)
         cluster.begin(*how)
         return cluster

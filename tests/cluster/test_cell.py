@@ -109,7 +109,7 @@ class CellTest(ClusterTest):
         told("tables: 2 in 2 tablets, METADATA in 2 tablets, on 1 server")
 
     def test_status(self):
-        """Status tells of each node its roles, who leads, how they are and what
+        """Status shows of each node its roles, who leads, how they are and what
         their disks have; and of the files of them all."""
         c = self.loopback(3)
         c.leader("lock")

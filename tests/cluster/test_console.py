@@ -22,7 +22,7 @@ class ConsoleTest(ClusterTest):
                     answer.read().decode())
 
     def page(self, address, path):
-        """The type and text of a page, also of one that tells of a failure."""
+        """The type and text of a page, also of one that reports a failure."""
         try:
             return self.get(address, path)[1:]
         except urllib.error.HTTPError as e:

@@ -146,7 +146,7 @@ class LogLevelsTest(ClusterTest):
         caller.close()
 
     def test_components(self):
-        """Each component can be set to debug at run time, and then tells of what it does; lines of
+        """Each component can be set to debug at run time, and then reports what it does; lines of
         calls have their request; lines are objects of JSON, whatever they are about."""
         self.env["QUARRY_LOG_FORMAT"] = "json"
         c = self.loopback(3, ALL_ROLES + ",follow,gateway",

@@ -22,7 +22,7 @@ class StatusTest(ClusterTest):
             self.assertIn(role, leads)
 
     def test_by_address(self):
-        """The address of one node tells of all; figures are numbers."""
+        """The address of one node shows all; figures are numbers."""
         c = self.loopback(2)
         here = self.json("cluster", "status")
         at = [r["address"] for r in here if r["node"] == "n1"][0]

@@ -3,7 +3,7 @@
 #
 #     bigtable_query.sh QUARRY
 #
-# The client comes by pip once and stays in build/conformance. Exit 77: it cannot
+# The client is installed by pip once and stays in build/conformance. Exit 77: it cannot
 # run here.
 set -uo pipefail
 quarry=$(readlink -f "$1")

@@ -169,7 +169,7 @@ static int cut_sync_dir(struct fs *fs, const char *path, struct err *err)
 
 /* --- reading ------------------------------------------------------------- */
 
-/* The reader is the inner one's: nothing of it comes by here. */
+/* The reader is the inner one's: nothing of it passes through here. */
 static int cut_open(struct fs *fs,
                     const char *path,
                     struct fs_reader **out,

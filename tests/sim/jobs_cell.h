@@ -65,7 +65,7 @@ struct jobs_cell {
     /* The job: the tests' memory, which no crash takes. */
     unsigned number;
     bool overwrite; /* Replace an existing output. */
-    bool in_parts;  /* It is two, one behind the other. */
+    bool in_parts;  /* It is two, one after the other. */
     bool has_side;  /* Its attempts are to find the side file whole. */
     bool wanted;    /* There is one. */
     bool done;      /* It has ended: as these say. */

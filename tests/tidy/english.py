@@ -34,6 +34,13 @@ PHRASES = [
     (r"\bas (?:it|they) likes?\b", "say what is allowed"),
     (r"\bit is so\b|\bis so,", "say what holds"),
     (r"\bnot a (?:few|little)\b", "many"),
+    (r"\bpack(?:ed|s|ing) (?:by|with) (?:gzip|zstd|lz4|bzip2|xz)\b",
+     "compressed by"),
+    (r"\btells? of\b", "report"),
+    (r"\bone behind the other\b", "one after the other"),
+    (r"\bof behind\b", "after, above"),
+    (r"\bcomes? by\b", "say how"),
+    (r"\bbefore and behind\b", "before and after"),
 ]
 
 # A sentence whose subject is a free relative: "What a row holds is...".

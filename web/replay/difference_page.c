@@ -12,7 +12,7 @@
 #include "web/replay/text_difference.h"
 
 #define TEXT_BYTES_MAX ((size_t)4 << 20)
-/* Lines shown before and behind one that differs. */
+/* Lines shown before and after one that differs. */
 #define CONTEXT_LINES 3
 
 /* A capture and its text. */

@@ -320,7 +320,7 @@ static int look_up(struct locator *l,
     return rc;
 }
 
-/* A look-up under way whose answer may tell of @row, too: at first any of the
+/* A look-up under way whose answer may also have @row: at first any of the
  * table, later those that began at or before it. */
 static struct lookup *
 find_lookup(struct locator *l, uint64_t table, struct slice row, bool any)

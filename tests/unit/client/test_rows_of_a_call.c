@@ -53,7 +53,7 @@ START_TEST(test_each_has_its_outcome)
 END_TEST
 
 /* Of a call's rows one is refused for a moment and another one's tablet is
- * elsewhere: one text cannot tell of both, and both are written. */
+ * elsewhere: one text cannot describe both, and both are written. */
 START_TEST(test_rows_fail_for_different_reasons)
 {
     begin(2);

@@ -102,7 +102,7 @@ static struct gfs_result append_open(struct catalog *m, const char *path)
 
 /* --- Tests --------------------------------------------------------------- */
 
-/* Until all of it is there no path, number or counter tells of the copy; it is
+/* Until all of it is there no path, number or counter shows the copy; it is
  * not freed meanwhile, as removed trees are. */
 START_TEST(test_nothing_is_seen_before_all_is)
 {

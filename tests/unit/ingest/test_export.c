@@ -114,7 +114,8 @@ static void there_and_back(struct store *from,
     buf_close(&again);
 }
 
-/* A response whose body is @body packed by gzip under a head that says so. */
+/* A response whose body is @body compressed by gzip under a head that says so.
+ */
 static void add_packed(struct buf *b, const char *uri, const char *body)
 {
     struct buf packed = BUF_INIT;

@@ -88,7 +88,7 @@ START_TEST(test_names)
 
 END_TEST
 
-/* Orders, one behind the other. */
+/* Orders, one after the other. */
 START_TEST(test_orders)
 {
     const struct worker_head head = {SLICE_LIT("seq"), 7, 8, SLICE_LIT("job")};

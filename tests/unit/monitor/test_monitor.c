@@ -384,7 +384,7 @@ static struct monitor_tablet tablet(const char *start, const char *end)
                                          .milli_reads_per_s = 1500}};
 }
 
-/* Rows that no server tells of are gaps, wherever they are. */
+/* Rows that no server reports are gaps, wherever they are. */
 START_TEST(test_gaps)
 {
     struct monitor_tablet whole[] = {tablet("", "g"), tablet("g", "")};

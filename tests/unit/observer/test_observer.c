@@ -167,7 +167,7 @@ write_elsewhere(struct quarry_observation *o, void *ctx, struct err *e)
 
 /* --- tests --------------------------------------------------------------- */
 
-/* The sums are right after a crash at each step, before and behind commits. */
+/* The sums are right after a crash at each step, before and after commits. */
 START_TEST(test_once_over_crashes)
 {
     unsigned written = 0;

@@ -711,7 +711,7 @@ static struct raft_message append_of(uint64_t from,
     return m;
 }
 
-/* A heartbeat's answer tells of the disk, also when what was being written is
+/* A heartbeat's answer reports the disk, also when what was being written is
  * void by the time it is there. */
 START_TEST(test_void_entries_do_not_count_as_stored)
 {

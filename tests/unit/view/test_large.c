@@ -112,7 +112,7 @@ static void story(void *arg)
         tell_rows(&v, i * 2000, i * 2000 + 300);
         compare(&v);
     }
-    /* Nobody tells of these. */
+    /* Nobody reports these. */
     OK(quarry_table_drop_rows(q, "t", SLICE_LIT("r01"), SLICE_LIT("r08"),
                               &err));
     OK(view_build_begin(&v, &err));

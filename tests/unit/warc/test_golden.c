@@ -36,7 +36,7 @@ static bool load(const char *name, struct buf *out)
     return true;
 }
 
-/* Records of one file, each with what the golden list tells of it. */
+/* Records of one file, each with what the golden list says of it. */
 struct item {
     char type[16];
     char *uri;
