@@ -292,7 +292,7 @@ class Terminal:
 
 
 class TimedResult(unittest.TextTestResult):
-    """Reports each test how long it took: what all checks wait for."""
+    """Reports how long each test took: all checks wait for that."""
 
     def startTest(self, test):
         self.started = time.monotonic()
