@@ -473,16 +473,16 @@ static int run_log(struct cli *cli, const struct args *args, struct err *err)
     return run_import(cli, args, ingest_access_log, err);
 }
 
-#define RERUN_DETAILS                                                              \
-    "A FILE \"-\" is standard input, fs:PATH a file of the target's own\n"         \
-    "file system (quarry fs); a directory stands for the files in it and\n"        \
-    "below, a pattern for the files it matches. Files compressed by gzip, zstd,\n" \
-    "lz4, bzip2 or xz are decompressed.\n\n"                                       \
-    "Lines that cannot be read are refused and reported with file, place\n"        \
-    "and reason. The status is 1 when most of the lines are refused, when a\n"     \
-    "packed text is cut or damaged, and as --strict and --max-errors say.\n"       \
-    "Running an import again, after an interruption or for nothing, changes\n"     \
-    "nothing."
+#define RERUN_DETAILS                                                          \
+    "A FILE \"-\" is standard input, fs:PATH a file of the target's own\n"     \
+    "file system (quarry fs); a directory stands for the files in it and\n"    \
+    "below, a pattern for the files it matches. Files compressed by gzip,\n"   \
+    "zstd, lz4, bzip2 or xz are decompressed.\n\n"                             \
+    "Lines that cannot be read are refused and reported with file, place\n"    \
+    "and reason. The status is 1 if most of the lines are refused, if a\n"     \
+    "compressed text is truncated or damaged, and as --strict and\n"           \
+    "--max-errors say. An import can be run again: it writes the same\n"       \
+    "cells."
 #define TEXT_DETAILS RERUN_DETAILS " Files that are no text are refused."
 
 const struct command import_commands[] = {
