@@ -19,11 +19,14 @@ bad_line(const struct cell_file *f, const char *what, struct err *err)
     return ERR_INVALID;
 }
 
-int cell_file_open(struct cell_file *f, const char *path, struct err *err)
+int cell_file_open(struct cell_file *f,
+                   struct world *world,
+                   const char *path,
+                   struct err *err)
 {
     *f = (struct cell_file){.record = BUF_INIT};
     cell_parser_init(&f->parser, CELLS_UNKNOWN);
-    return line_reader_open(&f->lines, path, err);
+    return line_reader_open_in(&f->lines, world, path, err);
 }
 
 void cell_file_close(struct cell_file *f)

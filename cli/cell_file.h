@@ -22,9 +22,12 @@ struct cell_file {
     struct buf record; /* A record of CSV over several lines. */
 };
 
-/* @path "-" is standard input; borrowed. On success cell_file_close(). */
-MUST_CHECK int
-cell_file_open(struct cell_file *f, const char *path, struct err *err);
+/* @path "-" is standard input; borrowed, as @world is. On success
+ * cell_file_close(). */
+MUST_CHECK int cell_file_open(struct cell_file *f,
+                              struct world *world,
+                              const char *path,
+                              struct err *err);
 void cell_file_close(struct cell_file *f);
 
 /* The next cell, borrowed until the next call; *@more is false at the end.

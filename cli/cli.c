@@ -13,12 +13,16 @@
 #include "base/core/text.h"
 #include "base/crypt/master_key.h"
 #include "base/runtime/world.h"
+#include "base/runtime/world_mount.h"
 #include "base/trace/tracer.h"
 #include "bigtable/quarry.h"
 #include "cli/interrupt.h"
 #include "cli/remote_call.h"
+#include "cli/remote_fs.h"
 #include "cli/suggest.h"
 #include "gfs-lite/fs.h"
+#include "gfs-lite/objects.h"
+#include "gfs-lite/remote_world.h"
 #include "sawzall-lite/sawzall.h"
 
 /* Between tries to open a directory that another process has. */
@@ -48,6 +52,9 @@ void cli_init(struct cli *cli)
         remote_variable("QUARRY_ENCRYPTION_KEY_COMMAND");
     cli->previous_key = remote_variable("QUARRY_PREVIOUS_ENCRYPTION_KEY");
     cli->world = world_real_new();
+    /* Names of buckets and web servers stand wherever files do. */
+    cli->remote = remote_world_new(cli->world, remote_fs_variable);
+    world_mount(cli->world, cli->remote, fs_name_is_remote);
     saw_zones_from(read_zone);
 }
 
@@ -57,6 +64,8 @@ void cli_close(struct cli *cli)
     master_keys_unref(cli->master_keys);
     world_set_tracer(cli->world, NULL);
     tracer_free(cli->tracer);
+    world_mount(cli->world, NULL, NULL);
+    remote_world_free(cli->remote);
     world_free(cli->world);
     cli->store = NULL;
     cli->world = NULL;

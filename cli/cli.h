@@ -55,6 +55,7 @@ struct cli {
     uint64_t memtable_bytes; /* Of a directory that is opened; 0: the default
                                 (quarry.h). Set before cli_store(). */
     struct world *world;     /* Owned. */
+    struct world *remote;    /* Its files with remote names. Owned. */
     struct tracer *tracer;   /* Of commands whose spans are exported. Owned;
                                 NULL: none has been. */
     struct quarry *store;    /* Owned; NULL until it is needed. */

@@ -10,6 +10,7 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/runtime/world.h"
+#include "base/runtime/world_mount.h"
 #include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -155,14 +156,17 @@ static int describe_schema(struct cli *cli,
 }
 
 /* @schema beside @path. */
-static int write_schema(struct slice schema, const char *path, struct err *err)
+static int write_schema(struct cli *cli,
+                        struct slice schema,
+                        const char *path,
+                        struct err *err)
 {
     struct output_file to;
     struct buf name = BUF_INIT;
     int rc;
     PRE(path);
     buf_printf(&name, "%s%s", path, TABLE_SCHEMA_SUFFIX);
-    rc = output_file_open(&to, buf_cstr(&name), err);
+    rc = output_file_open_in(&to, cli->world, buf_cstr(&name), err);
     if (!rc) {
         if (fwrite(schema.data, 1, schema.len, to.out) != schema.len)
             rc = err_set_errno(err, errno, "%s", buf_cstr(&name));
@@ -208,7 +212,7 @@ static int export_one_archive(struct cli *cli,
                               struct err *err)
 {
     struct output_file to;
-    int rc = output_file_open(&to, target->path, err);
+    int rc = output_file_open_in(&to, cli->world, target->path, err);
     return rc ? rc : export_archive(cli, t, opts, target->form, &to, err);
 }
 
@@ -228,6 +232,14 @@ static int export_parquet(struct cli *cli,
         err_set(err, ERR_INVALID, "Parquet is not for a terminal");
         err_hint(err, "name a FILE");
         return ERR_INVALID;
+    }
+    if (target->path && world_is_mounted(cli->world, target->path)) {
+        err_set(err, ERR_UNSUPPORTED,
+                "%s: Parquet is written to files of this "
+                "machine alone",
+                target->path);
+        err_hint(err, "write a file, then: quarry fs put");
+        return ERR_UNSUPPORTED;
     }
     rc = output_file_open(&to, target->path, err);
     if (rc)
@@ -280,7 +292,7 @@ static int export_table(struct cli *cli,
         rc = export_files(cli, t, opts, target, buf_slice(&schema), err);
     quarry_table_close(t);
     if (!rc && args_flag(args, "with-schema"))
-        rc = write_schema(buf_slice(&schema), target->path, err);
+        rc = write_schema(cli, buf_slice(&schema), target->path, err);
     buf_close(&schema);
     return rc;
 }

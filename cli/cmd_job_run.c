@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/remote_call.h"
 #include "cli/table_printer.h"
+#include "gfs-lite/objects.h"
 #include "jobs/jobs.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
@@ -209,6 +210,34 @@ static bool needs_store(const char *const *specs, size_t count)
     return false;
 }
 
+/* An output appears by the renaming of a directory, which buckets do not have.
+ */
+static int check_remote_names(const struct args *args,
+                              const struct mr_options *o,
+                              struct err *err)
+{
+    for (size_t i = 0; i < o->output_count; i++) {
+        const char *path = strchr(o->outputs[i], ':');
+        if (!path || !fs_name_is_remote(path + 1))
+            continue;
+        return usage_error(args, err,
+                           "--output %s: a job writes files of this machine "
+                           "or of the cluster; then: quarry fs put -R",
+                           o->outputs[i]);
+    }
+    /* The user decides whether a program may reach others. */
+    for (size_t i = 0; i < o->input_count; i++) {
+        const char *path = strchr(o->inputs[i], ':');
+        if (path && fs_name_is_remote(path + 1) && !o->network &&
+            !o->in_process)
+            return usage_error(args, err,
+                               "--input %s is read over the network, which "
+                               "tasks have with --network alone",
+                               o->inputs[i]);
+    }
+    return ERR_OK;
+}
+
 static int parse_run(struct job_command *c, struct err *err)
 {
     struct mr_options *o = &c->options;
@@ -238,7 +267,7 @@ static int parse_run(struct job_command *c, struct err *err)
         return usage_error(args, err, "from where? --input SPEC");
     if (o->output_count == 0 && !o->program.saw)
         return usage_error(args, err, "where to? --output SPEC");
-    return ERR_OK;
+    return check_remote_names(args, o, err);
 }
 
 static const char *phase_name(enum mr_phase phase)

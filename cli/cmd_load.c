@@ -20,6 +20,7 @@
 
 /* The cells of all files. */
 struct load_input {
+    struct world *world;
     const struct args *args;
     size_t file; /* Of the words, from 1; 0: none is open. */
     struct cell_file cells;
@@ -45,7 +46,8 @@ next_cell(void *ctx, struct quarry_bulk_cell *c, bool *more, struct err *err)
             *more = false;
             return 0;
         }
-        rc = cell_file_open(&in->cells, in->args->words[++in->file], err);
+        rc = cell_file_open(&in->cells, in->world, in->args->words[++in->file],
+                            err);
         if (rc) {
             in->file = 0;
             return rc;
@@ -128,13 +130,14 @@ static int load_records(struct cli *cli,
     return rc;
 }
 
-static int load_lines(struct quarry *q,
+static int load_lines(struct cli *cli,
+                      struct quarry *q,
                       const struct args *args,
                       const char *id,
                       struct quarry_bulk_result *result,
                       struct err *err)
 {
-    struct load_input in = {.args = args};
+    struct load_input in = {.world = cli->world, .args = args};
     int rc =
         quarry_bulk_load(q, args->words[0], id, next_cell, &in, result, err);
     if (rc && in.given)
@@ -158,7 +161,7 @@ static int run_load(struct cli *cli, const struct args *args, struct err *err)
     if (args_flag(args, "records"))
         rc = load_records(cli, q, args, id ? id : own, &result, err);
     else
-        rc = load_lines(q, args, id ? id : own, &result, err);
+        rc = load_lines(cli, q, args, id ? id : own, &result, err);
     if (rc == ERR_NOTFOUND)
         cli_hint_table(cli, args->words[0], err);
     if (rc == ERR_EXISTS && id) {

@@ -200,8 +200,8 @@ static int open_files(struct part *parts, size_t count, struct err *err)
         int rc;
         if (target->split)
             export_target_part(target, i, &parts[i].name);
-        rc = output_file_open(
-            &parts[i].to,
+        rc = output_file_open_in(
+            &parts[i].to, parts[i].run->cli->world,
             target->split ? buf_cstr(&parts[i].name) : target->path, err);
         for (size_t k = 0; rc && k < i; k++)
             rc = output_file_close(&parts[k].to, rc, err);

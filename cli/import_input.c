@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,11 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "base/runtime/world_mount.h"
 #include "cli/fs_spool.h"
 #include "cli/interrupt.h"
+#include "gfs-lite/objects.h"
 
 #define COPY_BYTES ((size_t)1 << 20)
 #define FS_MARK    "fs:"
@@ -225,6 +229,106 @@ add_matches(struct import_input *in, const char *pattern, struct err *err)
     return rc;
 }
 
+/* --- names of other systems ---------------------------------------------- */
+
+/* Add the file @path, or, of a directory, the files in it and below. */
+static int add_remote_tree(struct cli *cli,
+                           struct import_input *in,
+                           const char *path,
+                           int depth,
+                           struct err *err)
+{
+    struct file_info info;
+    struct buf below = BUF_INIT;
+    char **names = NULL;
+    size_t count = 0;
+    int rc = world_stat(cli->world, path, &info, err);
+    if (rc == 0 && info.kind != FILE_KIND_DIRECTORY) {
+        add_file(in, path);
+        return 0;
+    }
+    if (rc == 0 && depth == DIRECTORY_DEPTH_MAX)
+        rc = err_set(err, ERR_TOOBIG, "%s: directories in more than %d levels",
+                     path, DIRECTORY_DEPTH_MAX);
+    if (rc == 0)
+        rc = world_list(cli->world, path, &names, &count, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        if (is_left_out(names[i]))
+            continue;
+        buf_clear(&below);
+        buf_printf(&below, "%s/%s", path, names[i]);
+        rc = add_remote_tree(cli, in, buf_cstr(&below), depth + 1, err);
+    }
+    world_names_free(names, count);
+    buf_close(&below);
+    return rc;
+}
+
+/* The names that the part @rest of a pattern, below the directory @dir, stands
+ * for, part by part. */
+static int add_remote_matches(struct cli *cli,
+                              struct import_input *in,
+                              const char *dir,
+                              const char *rest,
+                              struct err *err)
+{
+    const char *slash = strchr(rest, '/');
+    char *part =
+        mem_strndup(rest, slash ? (size_t)(slash - rest) : strlen(rest));
+    struct buf path = BUF_INIT;
+    char **names = NULL;
+    size_t count = 0;
+    int rc = 0;
+    if (strpbrk(part, "*?["))
+        rc = world_list(cli->world, dir, &names, &count, NULL);
+    else
+        count = 1;
+    if (rc) /* Not a directory: nothing matches in it. */
+        count = 0;
+    rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        const char *name = names ? names[i] : part;
+        if (names && (is_left_out(name) || fnmatch(part, name, 0) != 0))
+            continue;
+        buf_clear(&path);
+        buf_printf(&path, "%s/%s", dir, name);
+        rc = slash
+                 ? add_remote_matches(cli, in, buf_cstr(&path), slash + 1, err)
+                 : add_remote_tree(cli, in, buf_cstr(&path), 0, err);
+    }
+    world_names_free(names, names ? count : 0);
+    buf_close(&path);
+    mem_free(part);
+    return rc;
+}
+
+static int add_remote(struct cli *cli,
+                      struct import_input *in,
+                      const char *word,
+                      struct err *err)
+{
+    size_t before = in->count;
+    size_t len = strlen(word);
+    char *name;
+    const char *first;
+    int rc;
+    while (len > 0 && word[len - 1] == '/')
+        len--;
+    name = mem_strndup(word, len);
+    first = fs_remote_path(name);
+    if (strpbrk(first, "*?[")) {
+        char *root = mem_strndup(name, (size_t)(first - name) - 1);
+        rc = add_remote_matches(cli, in, root, first, err);
+        mem_free(root);
+    } else {
+        rc = add_remote_tree(cli, in, name, 0, err);
+    }
+    if (rc == 0 && in->count == before)
+        rc = err_set(err, ERR_NOTFOUND, "%s: no file matches", word);
+    mem_free(name);
+    return rc;
+}
+
 static int take_word(struct cli *cli,
                      const struct args *args,
                      struct import_input *in,
@@ -234,6 +338,8 @@ static int take_word(struct cli *cli,
     struct stat st;
     if (strncmp(word, FS_MARK, strlen(FS_MARK)) == 0 || is_stream(word))
         return add_copy(cli, args, in, word, err);
+    if (world_is_mounted(cli->world, word))
+        return add_remote(cli, in, word, err);
     if (stat(word, &st) != 0 && strpbrk(word, "*?["))
         return add_matches(in, word, err);
     return add_existing(in, word, err);

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "base/runtime/world_mount.h"
 
 #define READ_BYTES ((size_t)256 << 10)
 
@@ -31,12 +33,41 @@ int line_reader_open(struct line_reader *r, const char *path, struct err *err)
     return ERR_OK;
 }
 
+int line_reader_open_in(struct line_reader *r,
+                        struct world *world,
+                        const char *path,
+                        struct err *err)
+{
+    int rc;
+    if (!world_is_mounted(world, path))
+        return line_reader_open(r, path, err);
+    *r = (struct line_reader){.path = path, .buffer = BUF_INIT};
+    rc = file_open(world, path, FILE_READ, &r->mounted, err);
+    return rc ? rc : file_size(r->mounted, &r->size, err);
+}
+
 void line_reader_close(struct line_reader *r)
 {
+    file_close(r->mounted);
+    r->mounted = NULL;
     if (r->file && r->file != stdin)
         fclose(r->file);
     buf_close(&r->buffer);
     r->file = NULL;
+}
+
+/* @p: room for READ_BYTES in the buffer. */
+static int
+line_reader_fill_mounted(struct line_reader *r, char *p, struct err *err)
+{
+    size_t got = 0;
+    int rc = file_read_at(r->mounted, r->offset, p, READ_BYTES, &got, err);
+    if (rc)
+        return rc;
+    (void)buf_extend(&r->buffer, got);
+    r->offset += got;
+    r->end_of_file = got == 0;
+    return ERR_OK;
 }
 
 static int line_reader_fill(struct line_reader *r, struct err *err)
@@ -51,6 +82,8 @@ static int line_reader_fill(struct line_reader *r, struct err *err)
         return err_set(err, ERR_TOOBIG, "%s: line %llu is over 1 GiB", r->path,
                        (unsigned long long)r->line_count + 1);
     p = buf_reserve(&r->buffer, READ_BYTES);
+    if (r->mounted)
+        return line_reader_fill_mounted(r, p, err);
     /* Not fread(): a pipe's line is there before its buffer is full. */
     do
         n = read(fileno(r->file), p, READ_BYTES);

@@ -10,10 +10,15 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 
+struct file;
+struct world;
+
 struct line_reader {
-    FILE *file;        /* Owned unless it is standard input. */
-    const char *path;  /* Borrowed. */
-    struct buf buffer; /* Bytes read, of which [at, len) are to come. */
+    FILE *file;           /* Owned unless it is standard input. */
+    struct file *mounted; /* Instead of it, of a mounted name. Owned. */
+    uint64_t offset;      /* In that. */
+    const char *path;     /* Borrowed. */
+    struct buf buffer;    /* Bytes read, of which [at, len) are to come. */
     size_t at;
     bool end_of_file;
     uint64_t size; /* Of the file; 0 when it is none. */
@@ -24,6 +29,11 @@ struct line_reader {
 /* @path "-" is standard input. On success line_reader_close(). */
 MUST_CHECK int
 line_reader_open(struct line_reader *r, const char *path, struct err *err);
+/* The same, also of names that are mounted in @world, which is borrowed. */
+MUST_CHECK int line_reader_open_in(struct line_reader *r,
+                                   struct world *world,
+                                   const char *path,
+                                   struct err *err);
 void line_reader_close(struct line_reader *r);
 
 /* The next line without its line feed, borrowed until the next call; *@more is

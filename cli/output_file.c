@@ -1,7 +1,7 @@
 /* Output files: a regular file appears under its name when it is complete;
  * pipes and devices are written in place.
  */
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE /* fopencookie() */
 
 #include "cli/output_file.h"
 
@@ -13,6 +13,10 @@
 #include <unistd.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/world_mount.h"
+#include "cli/remote_fs.h"
+#include "gfs-lite/fs.h"
+#include "gfs-lite/objects.h"
 
 /* Where @path leads, into @f->target; *@there: it exists, and is as @st says.
  */
@@ -85,6 +89,77 @@ static int open_in_place(struct output_file *f, struct err *err)
     return err_set_errno(err, errno, "%s", f->path);
 }
 
+/* --- names of other systems ---------------------------------------------- */
+
+struct remote_output {
+    struct fs *fs; /* Owned. */
+    struct fs_writer *writer;
+    struct err err; /* The first failure. */
+    int code;
+};
+
+static ssize_t remote_output_write(void *ctx, const char *data, size_t len)
+{
+    struct remote_output *r = ctx;
+    if (r->code == 0)
+        r->code = fs_writer_append(r->writer, data, len, &r->err);
+    if (r->code == 0)
+        return (ssize_t)len;
+    errno = EIO;
+    return 0;
+}
+
+static void remote_output_free(struct output_file *f)
+{
+    fs_writer_close(f->remote->writer);
+    fs_close(f->remote->fs);
+    mem_free(f->remote);
+    f->remote = NULL;
+}
+
+/* @code, the outcome of writing, with what the file system said. */
+static int remote_output_end(struct output_file *f, int code, struct err *err)
+{
+    struct remote_output *r = f->remote;
+    /* A file that was not synced is dropped. */
+    if (fclose(f->out) != 0 && !code && !r->code)
+        code = err_set(err, ERR_IO, "%s: it could not be written", f->path);
+    if (r->code)
+        code = err_copy(err, &r->err);
+    if (!code)
+        code = fs_writer_sync(r->writer, err);
+    remote_output_free(f);
+    return code;
+}
+
+int output_file_open_in(struct output_file *f,
+                        struct world *world,
+                        const char *path,
+                        struct err *err)
+{
+    static const cookie_io_functions_t io = {.write = remote_output_write};
+    const struct fs_write_options opts = {.mode = FS_WRITE_STREAM};
+    struct buf root = BUF_INIT;
+    int rc;
+    if (!path || !world_is_mounted(world, path))
+        return output_file_open(f, path, err);
+    *f = (struct output_file){.path = path};
+    f->remote = mem_zalloc(1, sizeof(*f->remote));
+    err_init(&f->remote->err);
+    rc = remote_fs_open(world, path, &f->remote->fs, &root, err);
+    if (rc == 0)
+        rc = fs_create(f->remote->fs, fs_remote_path(path), &opts,
+                       &f->remote->writer, err);
+    if (rc == 0) {
+        f->out = fopencookie(f->remote, "wb", io);
+        INVARIANT(f->out);
+    } else {
+        remote_output_free(f);
+    }
+    buf_close(&root);
+    return rc;
+}
+
 int output_file_open(struct output_file *f, const char *path, struct err *err)
 {
     struct stat st;
@@ -112,6 +187,8 @@ int output_file_close(struct output_file *f, int code, struct err *err)
     if (!f->path)
         return code;
     PRE(f->out);
+    if (f->remote)
+        return remote_output_end(f, code, err);
     written = fflush(f->out) == 0 && (!whole || fsync(fileno(f->out)) == 0);
     if (!code && !written)
         code = err_set_errno(err, errno, "%s", f->path);

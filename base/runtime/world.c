@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/world_mount.h"
 #include "base/runtime/world_ops.h"
 
 /* Mode bits that a secret must not have, and those of one that belongs to root.
@@ -73,12 +74,38 @@ void world_memory(struct world *w, struct world_memory *out)
 
 /* --- files --------------------------------------------------------------- */
 
+void world_mount(struct world *w,
+                 struct world *files,
+                 bool (*has)(const char *path))
+{
+    PRE(!files || has);
+    w->mounted = files;
+    w->is_mounted = has;
+}
+
+void world_mount_as(struct world *w, const struct world *other)
+{
+    world_mount(w, other->mounted, other->is_mounted);
+}
+
+bool world_is_mounted(const struct world *w, const char *path)
+{
+    return w->mounted && w->is_mounted(path);
+}
+
+/* The world that has the file @path of @w. */
+static struct world *world_of_name(struct world *w, const char *path)
+{
+    return world_is_mounted(w, path) ? w->mounted : w;
+}
+
 int file_open(struct world *w,
               const char *path,
               unsigned flags,
               struct file **out,
               struct err *err)
 {
+    w = world_of_name(w, path);
     PRE(flags & (FILE_READ | FILE_WRITE));
     PRE((flags & FILE_WRITE) || !(flags & (FILE_CREATE | FILE_TRUNCATE)));
     *out = NULL;
@@ -190,38 +217,49 @@ int world_rename(struct world *w,
                  const char *to,
                  struct err *err)
 {
-    return w->ops->rename(w, from, to, err);
+    struct world *m = world_of_name(w, from);
+    if (m != world_of_name(w, to))
+        return err_set(err, ERR_UNSUPPORTED,
+                       "%s cannot become %s: they are of different systems",
+                       from, to);
+    return m->ops->rename(m, from, to, err);
 }
 
 int world_remove(struct world *w, const char *path, struct err *err)
 {
+    w = world_of_name(w, path);
     return w->ops->remove(w, path, err);
 }
 
 int world_mkdir(struct world *w, const char *path, struct err *err)
 {
+    w = world_of_name(w, path);
     return w->ops->mkdir(w, path, err);
 }
 
 int world_mkdir_private(struct world *w, const char *path, struct err *err)
 {
+    w = world_of_name(w, path);
     return w->ops->mkdir_private ? w->ops->mkdir_private(w, path, err)
                                  : w->ops->mkdir(w, path, err);
 }
 
 int world_mkdir_shared(struct world *w, const char *path, struct err *err)
 {
+    w = world_of_name(w, path);
     return w->ops->mkdir_shared ? w->ops->mkdir_shared(w, path, err)
                                 : w->ops->mkdir(w, path, err);
 }
 
 int world_make_private(struct world *w, const char *path, struct err *err)
 {
+    w = world_of_name(w, path);
     return w->ops->make_private ? w->ops->make_private(w, path, err) : 0;
 }
 
 int world_rmdir(struct world *w, const char *path, struct err *err)
 {
+    w = world_of_name(w, path);
     return w->ops->rmdir(w, path, err);
 }
 
@@ -230,6 +268,7 @@ int world_stat(struct world *w,
                struct file_info *info,
                struct err *err)
 {
+    w = world_of_name(w, path);
     return w->ops->stat(w, path, info, err);
 }
 
@@ -250,6 +289,7 @@ int world_check_secret(struct world *w, const char *path, struct err *err)
 
 int world_sync_dir(struct world *w, const char *path, struct err *err)
 {
+    w = world_of_name(w, path);
     return w->ops->sync_dir(w, path, err);
 }
 
@@ -281,7 +321,10 @@ sync_name(struct world *w, const char *path, bool made, struct err *err)
 int world_make_dir(struct world *w, const char *path, struct err *err)
 {
     struct file_info info;
-    int rc = world_stat(w, path, &info, NULL);
+    int rc;
+    if (world_is_mounted(w, path))
+        return world_mkdir(w, path, err);
+    rc = world_stat(w, path, &info, NULL);
     if (rc == 0 && info.kind != FILE_KIND_DIRECTORY)
         return err_set(err, ERR_INVALID, "%s is not a directory", path);
     if (rc == 0)
@@ -297,7 +340,7 @@ make_dirs(struct world *w, const char *path, int depth, struct err *err)
 {
     struct file_info info;
     int rc = 0;
-    if (world_stat(w, path, &info, NULL) != 0) {
+    if (!world_is_mounted(w, path) && world_stat(w, path, &info, NULL) != 0) {
         char *above = world_directory_of(path);
         if (depth == MAKE_DIRS_MAX)
             rc = err_set(err, ERR_TOOBIG, "%s: directories too deep", path);
@@ -319,6 +362,7 @@ int world_space(struct world *w,
                 uint64_t *free_bytes,
                 struct err *err)
 {
+    w = world_of_name(w, path);
     return w->ops->space(w, path, capacity_bytes, free_bytes, err);
 }
 
@@ -334,6 +378,7 @@ int world_list(struct world *w,
                struct err *err)
 {
     int rc;
+    w = world_of_name(w, path);
     *names = NULL;
     *count = 0;
     rc = w->ops->list(w, path, names, count, err);
@@ -363,6 +408,7 @@ int file_lock(struct world *w,
               struct file_lock **out,
               struct err *err)
 {
+    w = world_of_name(w, path);
     *out = NULL;
     return w->ops->lock(w, path, out, err);
 }
@@ -379,6 +425,7 @@ int dir_lock(struct world *w,
              struct dir_lock **out,
              struct err *err)
 {
+    w = world_of_name(w, path);
     *out = NULL;
     return w->ops->lock_dir ? w->ops->lock_dir(w, path, alone, out, err) : 0;
 }

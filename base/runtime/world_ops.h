@@ -135,6 +135,9 @@ struct world {
     struct logger *logger; /* Borrowed; NULL: none. See log.h. */
     struct audit *audit;   /* Borrowed; NULL: none. See audit.h. */
     struct tracer *tracer; /* Borrowed; NULL: none. See base/trace/tracer.h. */
+    /* See world_mount.h. Borrowed; NULL: no names are another world's. */
+    struct world *mounted;
+    bool (*is_mounted)(const char *path);
 };
 
 struct file {

@@ -28,6 +28,7 @@
 #include "base/crypt/keyring.h"
 #include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"
+#include "base/runtime/world_mount.h"
 #include "base/trace/span.h"
 #include "gfs-lite/fs_proxy.h"
 #include "mapreduce/attempt/attempt.h"
@@ -278,6 +279,8 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     }
     /* The parent's world may have had threads, which a fork does not copy. */
     setup.world = setup.files.world = world_real_new();
+    if (z->setup->opts->world)
+        world_mount_as(setup.world, z->setup->opts->world);
     task_report_init(&report);
     if (rc == 0 && z->trust == JOB_OBJECT) {
         forget_environment();

@@ -9,6 +9,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "gfs-lite/objects.h"
 #include "mapreduce/records/files.h"
 
 struct paths {
@@ -68,7 +69,9 @@ static int glob_look(const struct job_files *files,
     struct err why = ERR_INIT;
     int rc = files_stat(files, path, info, &why);
     *there = rc == 0;
-    return rc == ERR_DENIED ? err_copy(err, &why) : 0;
+    return rc == ERR_DENIED || rc == ERR_UNSUPPORTED || rc == ERR_UNAVAILABLE
+               ? err_copy(err, &why)
+               : 0;
 }
 
 /* Names in @dir that match @pattern, joined to it. */
@@ -165,7 +168,14 @@ int glob_files(const struct job_files *files,
     char *copy = mem_strdup(pattern);
     char *rest = copy;
     int rc = 0;
-    paths_add(&have, pattern[0] == '/' ? "/" : "");
+    if (fs_name_is_remote(pattern)) {
+        rest += fs_remote_path(pattern) - pattern;
+        if (rest > copy && rest[-1] == '/')
+            rest[-1] = '\0';
+        paths_add(&have, copy);
+    } else {
+        paths_add(&have, pattern[0] == '/' ? "/" : "");
+    }
     while (rc == 0 && rest) {
         char *part = rest;
         rest = strchr(rest, '/');

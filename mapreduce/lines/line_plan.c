@@ -7,18 +7,22 @@
 #include <sys/stat.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "base/runtime/world_mount.h"
 
 #define SEGMENT_BYTES_MIN ((uint64_t)1 << 20)
 #define SEGMENT_BYTES_MAX ((uint64_t)32 << 20)
 #define SEGMENT_SHARE     8
 
 void line_plan_init(struct line_plan *p,
+                    struct world *world,
                     const char *const *paths,
                     size_t path_count,
                     uint64_t segment_bytes,
                     bool numbered)
 {
-    *p = (struct line_plan){.paths = paths,
+    *p = (struct line_plan){.world = world,
+                            .paths = paths,
                             .path_count = path_count,
                             .segment_bytes = segment_bytes ? segment_bytes
                                                            : SEGMENT_BYTES_MIN,
@@ -37,17 +41,22 @@ void line_plan_close(struct line_plan *p)
     plan_close_file(p);
 }
 
-uint64_t line_plan_size(const char *path)
+uint64_t line_plan_size(struct world *world, const char *path)
 {
+    struct file_info info;
     struct stat st;
+    if (world_is_mounted(world, path))
+        return world_stat(world, path, &info, NULL) == 0 ? info.size_bytes : 0;
     if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return 0;
     return (uint64_t)st.st_size;
 }
 
-bool line_plan_is_stream(const char *path)
+bool line_plan_is_stream(struct world *world, const char *path)
 {
     struct stat st;
+    if (world_is_mounted(world, path))
+        return false;
     return strcmp(path, "-") == 0 ||
            (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
@@ -56,10 +65,10 @@ static int plan_open(struct line_plan *p, struct err *err)
 {
     const char *path = p->paths[p->file];
     int rc = 0;
-    p->size = line_plan_size(path);
+    p->size = line_plan_size(p->world, path);
     p->is_stream = p->size == 0 || p->numbered;
     if (p->is_stream)
-        rc = line_stream_open(&p->stream, path, err);
+        rc = line_stream_open(&p->stream, p->world, path, err);
     p->is_open = rc == 0;
     p->offset = 0;
     return rc;

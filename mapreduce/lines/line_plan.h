@@ -38,7 +38,10 @@ struct line_segment {
     uint64_t number; /* Of its first line, over all files. */
 };
 
+struct world;
+
 struct line_plan {
+    struct world *world;      /* Borrowed. */
     const char *const *paths; /* Borrowed. */
     size_t path_count;
     uint64_t segment_bytes; /* Of the first segments. */
@@ -56,6 +59,7 @@ struct line_plan {
 };
 
 void line_plan_init(struct line_plan *p,
+                    struct world *world,
                     const char *const *paths,
                     size_t path_count,
                     uint64_t segment_bytes,
@@ -72,10 +76,10 @@ uint64_t line_plan_segment_bytes(const struct line_plan *p);
 
 /* The size of a regular file with contents, else 0: those of /proc have none.
  */
-uint64_t line_plan_size(const char *path);
+uint64_t line_plan_size(struct world *world, const char *path);
 
 /* Whether the file is read from its beginning to its end only: a pipe, a
  * terminal. */
-bool line_plan_is_stream(const char *path);
+bool line_plan_is_stream(struct world *world, const char *path);
 
 #endif /* MAPREDUCE_LINES_LINE_PLAN_H */

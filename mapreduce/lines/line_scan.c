@@ -437,11 +437,12 @@ static void scan_run_threads(struct scan_job *job, unsigned count)
         task_join(tasks[i]);
 }
 
-static uint64_t total_size(const char *const *paths, size_t count)
+static uint64_t
+total_size(struct world *world, const char *const *paths, size_t count)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < count; i++) {
-        uint64_t size = line_plan_size(paths[i]);
+        uint64_t size = line_plan_size(world, paths[i]);
         if (size == 0)
             return 0;
         total += size;
@@ -475,12 +476,13 @@ static int scan_segments(struct saw_run *run,
     unsigned threads = MIN_OF(opts->thread_count, THREADS_MAX);
     struct scan_job job = {.run = run,
                            .opts = opts,
-                           .total = total_size(paths, path_count),
+                           .total = total_size(opts->world, paths, path_count),
                            .slots_max = (size_t)threads * SLOTS_PER_THREAD};
     int rc;
     mutex_init(&job.lock);
     cond_init(&job.changed);
-    line_plan_init(&job.plan, paths, path_count, opts->segment_bytes, numbered);
+    line_plan_init(&job.plan, opts->world, paths, path_count,
+                   opts->segment_bytes, numbered);
     job.files = mem_zalloc(path_count, sizeof(*job.files));
     if (job.total > 0)
         threads = (unsigned)MIN_OF(
@@ -506,7 +508,7 @@ static int run_in_order(struct saw_run *run,
     struct line_stream stream;
     struct buf text = BUF_INIT;
     uint64_t before = *number;
-    int rc = line_stream_open(&stream, path, err);
+    int rc = line_stream_open(&stream, opts->world, path, err);
     if (rc)
         return rc;
     for (;;) {
@@ -538,6 +540,7 @@ static int run_in_order(struct saw_run *run,
 }
 
 static bool must_be_in_order(struct saw_run *run,
+                             struct world *world,
                              const char *const *paths,
                              size_t path_count)
 {
@@ -547,7 +550,7 @@ static bool must_be_in_order(struct saw_run *run,
     if (!saw_run_writes(run))
         return false;
     for (size_t i = 0; i < path_count; i++) {
-        if (line_plan_is_stream(paths[i]))
+        if (line_plan_is_stream(world, paths[i]))
             return true;
     }
     return false;
@@ -564,7 +567,7 @@ int line_scan_run(struct saw_run *run,
     PRE(opts->thread_count > 0);
     if (path_count == 0)
         return 0;
-    if (!must_be_in_order(run, paths, path_count))
+    if (!must_be_in_order(run, opts->world, paths, path_count))
         return scan_segments(run, paths, path_count, opts, err);
     for (size_t i = 0; i < path_count && !rc; i++)
         rc = run_in_order(run, paths[i], &number, opts, err);

@@ -10,12 +10,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/runtime/world.h"
+#include "base/runtime/world_mount.h"
+
 #define READ_BYTES ((size_t)256 << 10)
 
-int line_stream_open(struct line_stream *s, const char *path, struct err *err)
+static int
+open_mounted(struct line_stream *s, struct world *world, struct err *err)
+{
+    int rc = file_open(world, s->path, FILE_READ, &s->file, err);
+    if (rc == 0)
+        rc = file_size(s->file, &s->size, err);
+    if (rc)
+        line_stream_close(s);
+    return rc;
+}
+
+int line_stream_open(struct line_stream *s,
+                     struct world *world,
+                     const char *path,
+                     struct err *err)
 {
     struct stat st;
-    *s = (struct line_stream){.path = path, .rest = BUF_INIT};
+    *s = (struct line_stream){.path = path, .fd = -1, .rest = BUF_INIT};
+    if (world_is_mounted(world, path))
+        return open_mounted(s, world, err);
     s->owned = strcmp(path, "-") != 0;
     s->fd = s->owned ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (s->fd < 0)
@@ -35,7 +54,23 @@ void line_stream_close(struct line_stream *s)
     if (s->owned && s->fd >= 0)
         close(s->fd);
     s->fd = -1;
+    file_close(s->file);
+    s->file = NULL;
     buf_close(&s->rest);
+}
+
+/* @p: room for READ_BYTES in @out. */
+static int
+read_mounted(struct line_stream *s, struct buf *out, char *p, struct err *err)
+{
+    size_t got = 0;
+    int rc = file_read_at(s->file, s->read_offset, p, READ_BYTES, &got, err);
+    if (rc)
+        return rc;
+    (void)buf_extend(out, got);
+    s->read_offset += got;
+    s->end_of_file = got < READ_BYTES;
+    return ERR_OK;
 }
 
 /* Append a piece of the file to @out. */
@@ -44,6 +79,8 @@ line_stream_read(struct line_stream *s, struct buf *out, struct err *err)
 {
     char *p = buf_reserve(out, READ_BYTES);
     ssize_t n;
+    if (s->file)
+        return read_mounted(s, out, p, err);
     do
         n = read(s->fd, p, READ_BYTES);
     while (n < 0 && errno == EINTR);

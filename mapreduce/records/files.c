@@ -10,6 +10,7 @@
 #include "base/crypt/sealed_bytes.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
+#include "gfs-lite/objects.h"
 
 const char *files_fs_path(const char *path)
 {
@@ -105,6 +106,19 @@ static const struct job_file_ops cell_ops = {
     .locality = cell_locality,
 };
 
+/* Of a cluster nobody has said with whose keys. */
+static int files_refuse_remote(const char *path, struct err *err)
+{
+    if (!fs_name_is_remote(path))
+        return 0;
+    err_set(err, ERR_UNSUPPORTED,
+            "%s: jobs of a cluster read and write files of its own file system",
+            path);
+    err_hint(err, "run the job on a directory (-t file:DIR), or bring the file "
+                  "there: quarry fs put");
+    return ERR_UNSUPPORTED;
+}
+
 static int open_in_cell(const struct job_files *files,
                         const char *path,
                         struct job_file **out,
@@ -112,7 +126,9 @@ static int open_in_cell(const struct job_files *files,
 {
     struct fs_reader *reader = NULL;
     struct cell_file *f;
-    int rc = fs_open(files->fs, files_fs_path(path), &reader, err);
+    int rc = files_refuse_remote(path, err);
+    if (rc == 0)
+        rc = fs_open(files->fs, files_fs_path(path), &reader, err);
     if (rc)
         return rc;
     f = mem_zalloc(1, sizeof(*f));
@@ -179,7 +195,9 @@ int files_stat(const struct job_files *files,
         return 0;
     }
     if (files->fs) {
-        rc = fs_stat(files->fs, files_fs_path(path), &c, err);
+        rc = files_refuse_remote(path, err);
+        if (rc == 0)
+            rc = fs_stat(files->fs, files_fs_path(path), &c, err);
         if (rc == 0)
             *info = (struct files_info){c.is_directory, c.size_bytes};
         return rc;
@@ -227,6 +245,8 @@ int files_list(const struct job_files *files,
                size_t *count,
                struct err *err)
 {
+    if (files->fs && fs_name_is_remote(path))
+        return files_refuse_remote(path, err);
     if (files->fs)
         return fs_list(files->fs, files_fs_path(path), names, count, err);
     return world_list(files->world, *path ? path : ".", names, count, err);

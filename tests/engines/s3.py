@@ -108,6 +108,41 @@ class S3Test(harness.CliTest):
         self.ok("fs", "rm", "-r", bucket + "/d")
         self.assertEqual(self.names(bucket), [bucket + "/e"])
 
+    def test_backups(self):
+        """Tables go to the bucket and come back; a name is taken once, and
+        files go with the last backup that needs them."""
+        self.table("t")
+        with open(self.path("rows.tsv"), "w") as f:
+            for i in range(400):
+                f.write("r%04d\tf:q\t1\t%s\n" % (
+                    i, random.Random(i).randbytes(30000).hex()))
+        self.ok("load", "t", "rows.tsv")
+        place = bucket + "/backups"
+        self.ok("backup", "create", place, "one")
+        self.assertIn("sent 0 files", self.ok("backup", "create", place, "two"))
+        self.assertIn("exists already", self.fails(
+            1, "backup", "create", place, "one"))
+        self.ok("backup", "verify", place)
+        self.ok("backup", "restore", place, "two", "-t", "t=again")
+        self.assertEqual(self.ok("scan", "again"), self.ok("scan", "t"))
+        self.ok("backup", "drop", place, "one")
+        self.ok("backup", "verify", place, "two")
+        self.ok("backup", "drop", place, "two")
+        self.assertEqual([n for n in self.names("-R", bucket)
+                          if n.endswith(".sst")], [])
+
+    def test_names_everywhere(self):
+        """Exports, loads and imports by names of the bucket."""
+        self.table("t")
+        for i in range(5):
+            self.ok("put", "t", "r%d" % i, "f:q=%d" % i)
+        self.ok("export", "t", bucket + "/t.tsv")
+        self.table("u")
+        self.ok("load", "u", bucket + "/t.tsv")
+        self.assertEqual(self.ok("scan", "u"), self.ok("scan", "t"))
+        self.ok("import", bucket + "/*.tsv", "--into", "v")
+        self.assertEqual(self.ok("scan", "v"), self.ok("scan", "t"))
+
     def test_refusals(self):
         self.assertIn("not there", self.fails(1, "fs", "cat", bucket + "/x"))
         self.env["AWS_SECRET_ACCESS_KEY"] = "wrong"

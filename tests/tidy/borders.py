@@ -23,7 +23,8 @@ LSM_MAY = ["base/", "gfs-lite/fs.h", "bigtable/row/", "bigtable/sstable/",
 SAW_BASE = ["base/core/", "sawzall-lite/sawzall.h", "sawzall-lite/values/"]
 
 # The rooms of mapreduce, from the leaves up.
-RECORDS = ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "mapreduce/mapreduce.h",
+RECORDS = ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "gfs-lite/objects.h",
+           "mapreduce/mapreduce.h",
            "mapreduce/job.h", "mapreduce/records/"]
 TASK = RECORDS + ["mapreduce/task/"]
 SHUFFLE = TASK + ["mapreduce/shuffle/"]
@@ -208,7 +209,7 @@ ALLOWED = {
         "bigtable/quarry", "bigtable/follow/follow.h",
         "bigtable/observer/observer_code.h", "mapreduce/observe/"],
     "mapreduce/lines": ["base/core/", "base/runtime/sync.h",
-                        "base/runtime/world.h", "sawzall-lite/sawzall.h",
+                        "base/runtime/world.h", "base/runtime/world_mount.h", "sawzall-lite/sawzall.h",
                         "mapreduce/lines/"],
     "mapreduce/ingest": ["base/", "gfs-lite/fs.h", "bigtable/client/",
                          "bigtable/quarry", "mapreduce/warc/",
@@ -249,7 +250,8 @@ ALLOWED = {
                         "cli/"],
     "cli/cmd_replay": ["base/", "bigtable/quarry", "web/replay/replay_server.h",
                        "web/policy/", "cli/"],
-    "cli": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
+    "cli": ["base/", "gfs-lite/fs.h", "gfs-lite/objects.h",
+            "gfs-lite/remote_world.h", "sawzall-lite/sawzall.h",
             "bigtable/client/", "bigtable/quarry", "bigtable/follow/follow.h",
             "bigtable/replication/replication_follower.h",
             "bigtable/replication/replication_settings.h",
