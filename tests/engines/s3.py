@@ -128,8 +128,7 @@ class S3Test(harness.CliTest):
         self.ok("backup", "drop", place, "one")
         self.ok("backup", "verify", place, "two")
         self.ok("backup", "drop", place, "two")
-        self.assertEqual([n for n in self.names("-R", bucket)
-                          if n.endswith(".sst")], [])
+        self.assertIn("not there", self.fails(1, "fs", "ls", "-R", bucket))
 
     def test_names_everywhere(self):
         """Exports, loads and imports by names of the bucket."""
