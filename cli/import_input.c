@@ -280,12 +280,13 @@ static int add_remote_matches(struct cli *cli,
     size_t count = 0;
     int rc = 0;
     if (strpbrk(part, "*?["))
-        rc = world_list(cli->world, dir, &names, &count, NULL);
+        rc = world_list(cli->world, dir, &names, &count, err);
     else
         count = 1;
-    if (rc) /* Not a directory: nothing matches in it. */
+    if (rc)
         count = 0;
-    rc = 0;
+    if (rc == ERR_NOTFOUND) /* Nothing matches in it. */
+        rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
         const char *name = names ? names[i] : part;
         if (names && (is_left_out(name) || fnmatch(part, name, 0) != 0))
