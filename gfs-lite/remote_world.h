@@ -6,9 +6,9 @@
  *     file_open(w, "s3://bucket/key", FILE_READ, &f, &err) …
  *     remote_world_free(remote)
  *
- * The limits of these file systems (objects.h) hold: a file that is written grows
- * at its end alone, and is there when it was synced or closed; a failure that
- * only closing finds leaves no file.
+ * The limits of these file systems (objects.h) hold: a file that is written
+ * grows at its end alone, and is there when it was synced or closed; a failure
+ * that only closing finds leaves no file.
  *
  * After fork() a child opens connections of its own.
  *
