@@ -25,7 +25,7 @@ import yaml  # noqa: E402
 
 CHART = os.path.join(ROOT, "packaging", "helm", "quarry")
 # Of the image.
-USER = "64017"
+USER = "970"
 KUBERNETES = ("1.25", "1.29", "1.34")
 
 

@@ -88,9 +88,9 @@ spec:
       terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
       securityContext:
         runAsNonRoot: true
-        runAsUser: 64017
-        runAsGroup: 64017
-        fsGroup: 64017
+        runAsUser: 970
+        runAsGroup: 970
+        fsGroup: 970
         fsGroupChangePolicy: OnRootMismatch
         seccompProfile:
           type: RuntimeDefault
