@@ -374,6 +374,15 @@ void tablet_changes_reset(struct tablet_changes *c,
     atomic_store(&c->on, on);
 }
 
+uint64_t tablet_changes_bytes(struct tablet_changes *c)
+{
+    uint64_t bytes;
+    mutex_lock(&c->lock);
+    bytes = c->bytes;
+    mutex_unlock(&c->lock);
+    return bytes;
+}
+
 struct change_file **tablet_changes_files(struct tablet_changes *c,
                                           size_t *count,
                                           uint64_t *floor,

@@ -175,6 +175,9 @@ void tablet_changes_reset(struct tablet_changes *c,
                           uint64_t sequence,
                           int64_t us);
 
+/* Of its files, the tables that are in use not counted. Any thread. */
+uint64_t tablet_changes_bytes(struct tablet_changes *c);
+
 /* All files, each with one more reference, in an owned array; *@floor and
  * *@floor_us as they are then. */
 struct change_file **tablet_changes_files(struct tablet_changes *c,

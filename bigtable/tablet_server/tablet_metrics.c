@@ -17,6 +17,7 @@
 #include "bigtable/sstable/table_meter.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/tablet_changes.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
 #include "gfs-lite/fs.h"
@@ -133,6 +134,9 @@ static void put_tablet(struct metric_set *out,
     if (atomic_load(&t->unsplittable_bytes))
         metric_put(out, METRIC_tablet_unsplittable_bytes, METRIC_LABELS(table),
                    (double)atomic_load(&t->unsplittable_bytes));
+    if (atomic_load(&t->changes->on))
+        metric_put(out, METRIC_tablet_changes_bytes, METRIC_LABELS(table),
+                   (double)tablet_changes_bytes(t->changes));
     for (size_t i = 0; i < count; i++)
         put_group(out, t->groups[i], table, v->schema->groups[i].name, sums);
     put_families(out, t, v->schema, table);
