@@ -16,6 +16,13 @@ static const struct job_entry entries[] = {
                 "table:webtable?columns=contents:,http: --output table:anchors",
      .job = &job_anchor_texts,
      .by_row = true},
+    {.name = "components",
+     .example = "quarry job run components --input table:links --output "
+                "file:components",
+     .job = &job_components},
+    {.name = "hits",
+     .example = "quarry job run hits --input table:links --output file:hits",
+     .job = &job_hits},
     {.name = "inverted_index",
      .example = "quarry job run inverted_index --input "
                 "table:webtable?columns=contents:,http: --output table:words",
@@ -54,6 +61,10 @@ static const struct job_entry entries[] = {
      .example = "quarry job run top_hosts --input "
                 "table:webtable?columns=http:url --output file:hosts",
      .job = &job_top_hosts},
+    {.name = "triangles",
+     .example =
+         "quarry job run triangles --input table:links --output file:triangles",
+     .job = &job_triangles},
     {.name = "url_frequency",
      .example = "quarry job run url_frequency --input file:access.log "
                 "--output file:urls",

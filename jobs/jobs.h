@@ -45,11 +45,14 @@ MUST_CHECK int jobs_run(const struct job_entry *entry,
                         struct err *err);
 
 extern const struct mr_job job_anchor_texts;
+extern const struct mr_job job_components;
+extern const struct mr_job job_hits;
 extern const struct mr_job job_inverted_index;
 extern const struct mr_job job_link_graph;
 extern const struct mr_job job_main_text;
 extern const struct mr_job job_tera_sort;
 extern const struct mr_job job_top_hosts;
+extern const struct mr_job job_triangles;
 extern const struct mr_job job_url_frequency;
 extern const struct mr_job job_word_count;
 
@@ -59,7 +62,7 @@ int page_rank_run(const struct mr_options *opts,
                   struct err *err);
 /* The part of PageRank called @name, or NULL. Static. */
 const struct mr_job *page_rank_part(const char *name);
-#define PAGE_RANK_PARAM_COUNT 4
+#define PAGE_RANK_PARAM_COUNT 5
 extern const struct mr_param page_rank_params[PAGE_RANK_PARAM_COUNT];
 
 #endif /* JOBS_JOBS_H */

@@ -4,14 +4,13 @@
  *     rank(v) = (1 - d) / N + d * (sum of rank(u) / links(u) over u -> v
  *                                  + dangling / N)
  *
- * dangling is the rank of pages without links, which all others share. Three
- * kinds of jobs: one makes nodes from edges, one does a round and is repeated
- * until the ranks change by less than `tolerance` together, one writes the
- * result, best first. Between them nodes lie in record files.
+ * dangling is the rank of pages without links, which all others share. A graph
+ * that fits into `memory` is solved by one job (page_rank_solve.c). Others take
+ * three kinds of jobs: one makes nodes from edges, one does a round and is
+ * repeated until the ranks change by less than `tolerance` together. A last job
+ * writes the result, best first. Between them nodes lie in record files.
  *
- * Input: table rows with link:<target> cells (link_graph), or anchor:<source>
- * cells (a Webtable); records of link_graph; lines "source target" separated by
- * blanks, tabs or commas ('#' begins a comment).
+ * Input: the forms of graph_edges.h.
  * Output: text and records: node <tab> rank; table: rank: = rank.
  */
 #include <errno.h>
@@ -22,8 +21,10 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
+#include "jobs/graph_edges.h"
 #include "jobs/jobs.h"
 #include "jobs/page_rank_node.h"
+#include "jobs/page_rank_solve.h"
 #include "jobs/pair_key.h"
 
 const struct mr_param page_rank_params[PAGE_RANK_PARAM_COUNT] = {
@@ -32,13 +33,17 @@ const struct mr_param page_rank_params[PAGE_RANK_PARAM_COUNT] = {
      "Stop when all ranks together change by less than this part of 1."},
     {"damping", "0.85", "The chance to follow a link instead of jumping."},
     {"limit", "0", "Ranks to write, the best first; 0: all."},
+    {"memory", "805306368",
+     "Bytes that the graph may take in one process; a larger one takes a job "
+     "for each round."},
 };
 
 /* --- from edges to nodes ------------------------------------------------- */
 
 /* Keys "node 00 target"; "node 00" alone announces the node. */
-static void emit_edge(struct mr_task *t, struct slice from, struct slice to)
+static void emit_edge(void *ctx, struct slice from, struct slice to)
 {
+    struct mr_task *t = ctx;
     struct buf key = BUF_INIT;
     if (from.len == 0 || to.len == 0) {
         mr_count(t, "page_rank.odd_edges", 1);
@@ -50,53 +55,11 @@ static void emit_edge(struct mr_task *t, struct slice from, struct slice to)
     buf_close(&key);
 }
 
-static struct slice next_field(struct slice *line)
-{
-    struct slice field;
-    size_t n = 0;
-    *line = slice_trim(*line);
-    while (n < line->len && !strchr(" \t,", line->data[n]))
-        n++;
-    field = slice_sub(*line, 0, n);
-    *line = slice_sub(*line, n + 1, line->len);
-    return field;
-}
-
-static void map_edge_line(struct mr_task *t, struct slice line)
-{
-    struct slice from = next_field(&line);
-    struct slice to = next_field(&line);
-    if (from.len > 0 && from.data[0] != '#')
-        emit_edge(t, from, to);
-}
-
-static void map_edge_row(struct mr_task *t, const struct quarry_row *row)
-{
-    for (size_t i = 0; i < row->cell_count; i++) {
-        const struct quarry_cell *c = &row->cells[i];
-        if (slice_eq_str(c->family, "link"))
-            emit_edge(t, row->key, c->qualifier);
-        else if (slice_eq_str(c->family, "anchor"))
-            emit_edge(t, c->qualifier, row->key);
-    }
-}
-
 static int
 edges_map(struct mr_task *t, const struct mr_record *record, struct err *err)
 {
-    struct slice left = record->value;
     (void)err;
-    if (record->row) {
-        map_edge_row(t, record->row);
-    } else if (record->key.len == 0) {
-        map_edge_line(t, record->value);
-    } else {
-        while (left.len > 0) {
-            size_t n = slice_find_byte(left, '\n');
-            emit_edge(t, record->key, slice_sub(left, 0, n));
-            left = slice_sub(left, n + 1, left.len);
-        }
-    }
+    graph_edges_read(record, emit_edge, t);
     return 0;
 }
 
@@ -364,6 +327,9 @@ static const struct mr_job result_job = {
     .output_families = result_families,
 };
 
+/* Beside the graph, of an attempt. */
+#define SOLVE_HEAP_BYTES ((uint64_t)256 << 20)
+
 /* --- one after the other ------------------------------------------------- */
 
 struct driver {
@@ -374,6 +340,8 @@ struct driver {
     int64_t iterations;
     uint64_t change_max; /* Of PAGE_RANK_TOTAL. */
     const char *limit;
+    const char *memory;
+    uint64_t memory_bytes;
     struct mr_report *report; /* Of the last job. */
 };
 
@@ -424,6 +392,7 @@ static int driver_params(struct driver *d, struct err *err)
     double iterations = 0;
     double tolerance = 0;
     double damping = 0;
+    double memory = 0;
     int rc = check_names(d->opts, err);
     if (rc == 0)
         rc = page_rank_number(d->opts, "iterations", 10000, &iterations, err);
@@ -435,6 +404,10 @@ static int driver_params(struct driver *d, struct err *err)
     d->change_max = (uint64_t)(tolerance * (double)PAGE_RANK_TOTAL);
     d->round.damping_ppm = (uint32_t)(damping * 1000000 + 0.5);
     d->limit = page_rank_param(d->opts, "limit");
+    d->memory = page_rank_param(d->opts, "memory");
+    if (rc == 0)
+        rc = page_rank_number(d->opts, "memory", 0x1p50, &memory, err);
+    d->memory_bytes = (uint64_t)memory;
     return rc;
 }
 
@@ -521,6 +494,43 @@ static int make_nodes(struct driver *d, struct err *err)
     return 0;
 }
 
+/* All rounds in one job. *@done false: the graph is too large for that. */
+static int
+solve_at_once(struct driver *d, bool *done, int64_t *rounds, struct err *err)
+{
+    char iterations[24];
+    char change_max[24];
+    char ppm[24];
+    const struct mr_setting params[] = {{"iterations", iterations},
+                                        {"change_max", change_max},
+                                        {"damping_ppm", ppm},
+                                        {"memory", d->memory}};
+    const struct mr_options *user = d->opts;
+    struct mr_options roomy = *user;
+    struct buf out = BUF_INIT;
+    int rc;
+    snprintf(iterations, sizeof(iterations), "%lld", (long long)d->iterations);
+    snprintf(change_max, sizeof(change_max), "%llu",
+             (unsigned long long)d->change_max);
+    snprintf(ppm, sizeof(ppm), "%u", d->round.damping_ppm);
+    if (roomy.heap_bytes == 0)
+        roomy.heap_bytes = 2 * d->memory_bytes + SOLVE_HEAP_BYTES;
+    d->opts = &roomy;
+    spec_of(&out, d, 0);
+    rc = run_job(d, &page_rank_solve_job, NULL, out.data, params,
+                 ARRAY_LEN(params), err);
+    d->opts = user;
+    buf_close(&out);
+    if (rc)
+        return rc;
+    *done = mr_report_counter(d->report, "graph.too_large") == 0;
+    *rounds = mr_report_counter(d->report, "page_rank.rounds_solved");
+    d->round.nodes = (uint64_t)mr_report_counter(d->report, "graph.nodes");
+    if (*done && d->round.nodes == 0)
+        return err_set(err, ERR_INVALID, "the input has no links to rank by");
+    return 0;
+}
+
 static void report_rounds(struct driver *d, int64_t rounds)
 {
     struct mr_report *r = d->report;
@@ -532,12 +542,11 @@ static void report_rounds(struct driver *d, int64_t rounds)
         mem_strdup("page_rank.nodes"), (int64_t)d->round.nodes};
 }
 
-static int page_rank_drive(struct driver *d, struct err *err)
+/* A job for each round. */
+static int solve_by_rounds(struct driver *d, int64_t *rounds, struct err *err)
 {
-    struct mr_setting limit = {"limit", d->limit};
-    struct buf in = BUF_INIT;
-    int64_t i = 0;
     uint64_t change = UINT64_MAX;
+    int64_t i = 0;
     int rc = make_nodes(d, err);
     while (rc == 0 && i < d->iterations && change > d->change_max) {
         rc = run_round(d, ++i, err);
@@ -547,19 +556,36 @@ static int page_rank_drive(struct driver *d, struct err *err)
         d->round.dangling =
             (uint64_t)mr_report_counter(d->report, "page_rank.dangling");
     }
-    spec_of(&in, d, i);
+    *rounds = i;
+    return rc;
+}
+
+static int page_rank_drive(struct driver *d, struct err *err)
+{
+    struct mr_setting limit = {"limit", d->limit};
+    struct buf in = BUF_INIT;
+    int64_t rounds = 0;
+    bool done = false;
+    int rc = 0;
+    if (d->memory_bytes > 0)
+        rc = solve_at_once(d, &done, &rounds, err);
+    spec_of(&in, d, 0);
+    if (rc == 0 && !done) {
+        rc = solve_by_rounds(d, &rounds, err);
+        spec_of(&in, d, rounds);
+    }
     if (rc == 0)
         rc = run_job(d, &result_job, in.data, NULL, &limit, 1, err);
     if (rc == 0)
-        report_rounds(d, i);
+        report_rounds(d, rounds);
     buf_close(&in);
     return rc;
 }
 
 const struct mr_job *page_rank_part(const char *name)
 {
-    static const struct mr_job *const parts[] = {&edges_job, &round_job,
-                                                 &result_job};
+    static const struct mr_job *const parts[] = {
+        &edges_job, &round_job, &result_job, &page_rank_solve_job};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (strcmp(parts[i]->name, name) == 0)
             return parts[i];
