@@ -321,20 +321,6 @@ struct slice graph_name(const struct mr_task *t, uint32_t n)
     return graph_names_at(&g->names, n);
 }
 
-struct graph *graph_reverse(const struct graph *g)
-{
-    struct graph *r = mem_zalloc(1, sizeof(*r));
-    make_arrays(r, g->node_count, g->edge_count);
-    for (uint64_t i = 0; i < g->edge_count; i++)
-        r->first[g->targets[i] + 2]++;
-    add_counts(r);
-    for (uint32_t n = 0; n < g->node_count; n++)
-        for (uint64_t i = g->first[n]; i < g->first[n + 1]; i++)
-            r->targets[r->first[g->targets[i] + 1]++] = n;
-    POST(r->first[r->node_count] == r->edge_count);
-    return r;
-}
-
 struct graph *graph_undirected(const struct graph *g)
 {
     struct graph *r = mem_zalloc(1, sizeof(*r));

@@ -73,8 +73,6 @@ void graph_write(struct mr_task *t,
                  struct slice text);
 /* The name of node @n; borrowed. */
 struct slice graph_name(const struct mr_task *t, uint32_t n);
-/* The edges the other way round. Owned: graph_free(). */
-struct graph *graph_reverse(const struct graph *g);
 /* Each edge in both directions, and none from a node to itself. Owned. */
 struct graph *graph_undirected(const struct graph *g);
 void graph_free(struct graph *g); /* NULL is allowed. */
