@@ -1,4 +1,5 @@
-/* Offsets are sorted and lines stay where they are. */
+/* Lines lie one behind the other in one buffer, of which only the offsets are
+ * sorted: a line an allocation would double what millions of them take. */
 #define _GNU_SOURCE
 
 #include "mapreduce/ingest/index_lines.h"
