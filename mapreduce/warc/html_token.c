@@ -1,4 +1,5 @@
-/* The tokenizer: tags by their brackets and quotes, raw text by its end tag. */
+/* The tokenizer: tags by their brackets and quotes, raw text by its end tag, so
+ * that a page can be rewritten and written again byte for byte. */
 #include "mapreduce/warc/html_token.h"
 
 #include <string.h>
