@@ -107,16 +107,64 @@ static int run_create(struct cli *cli, const struct args *args, struct err *err)
     return rc;
 }
 
+static const struct option drop_options[] = {
+    {"keep", 0, "TIME", "let it come back for so long: 12h, 7d"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* The snapshot that `table undelete` restores, in the place of an older one. */
+static int
+keep_dropped(struct quarry *q, const char *table, uint64_t us, struct err *err)
+{
+    struct buf name = BUF_INIT;
+    int rc;
+    buf_printf(&name, QUARRY_DROPPED_PREFIX "%s", table);
+    rc = quarry_snapshot_drop(q, buf_cstr(&name), NULL);
+    if (rc == 0 || rc == ERR_NOTFOUND)
+        rc = quarry_table_snapshot(q, table, buf_cstr(&name), us, err);
+    else
+        rc =
+            err_set(err, rc, "snapshot %s cannot be replaced", buf_cstr(&name));
+    buf_close(&name);
+    return rc;
+}
+
 static int run_drop(struct cli *cli, const struct args *args, struct err *err)
 {
+    const char *keep = args_value(args, "keep");
     struct quarry *q;
-    int rc = cli_store(cli, CLI_EXISTING, &q, err);
+    uint64_t us = 0;
+    int rc = keep ? text_parse_duration(slice_str(keep), &us, err) : 0;
+    if (rc)
+        return err_wrap(err, "--keep"), rc;
+    rc = cli_store(cli, CLI_EXISTING, &q, err);
     for (size_t i = 0; i < args->word_count && !rc; i++) {
         rc = protection_check(q, args->words[i], err);
+        if (!rc && us)
+            rc = keep_dropped(q, args->words[i], us, err);
         if (!rc)
             rc = quarry_table_drop(q, args->words[i], err);
         if (rc == ERR_NOTFOUND)
             cli_hint_table(cli, args->words[i], err);
+    }
+    return rc;
+}
+
+static int
+run_undelete(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry *q;
+    int rc = cli_store(cli, CLI_EXISTING, &q, err);
+    for (size_t i = 0; i < args->word_count && !rc; i++) {
+        struct buf name = BUF_INIT;
+        buf_printf(&name, QUARRY_DROPPED_PREFIX "%s", args->words[i]);
+        rc = quarry_snapshot_restore(q, buf_cstr(&name), args->words[i], err);
+        if (rc == 0)
+            rc = quarry_snapshot_drop(q, buf_cstr(&name), err);
+        else if (rc == ERR_NOTFOUND)
+            err_hint(err, "a table comes back that was dropped with --keep, or "
+                          "by the public API within a day");
+        buf_close(&name);
     }
     return rc;
 }
@@ -590,10 +638,22 @@ const struct command table_commands[] = {
     {.name = "table drop",
      .arguments = "NAME…",
      .summary = "Delete tables with all their rows",
-     .examples = "quarry table drop scratch",
+     .details = "With --keep a snapshot stays, and holds the table's space: "
+                "quarry table\nundelete brings it back.",
+     .examples = "quarry table drop scratch --keep 1d",
      .words_min = 1,
      .words_max = WORDS_ANY,
+     .options = {drop_options},
      .run = run_drop},
+    {.name = "table undelete",
+     .arguments = "NAME…",
+     .summary = "Bring tables back that were dropped",
+     .details = "Those that quarry table drop --keep has dropped, and those "
+                "that a client of\nthe public API has, for a day.",
+     .examples = "quarry table undelete scratch",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .run = run_undelete},
     {.name = "table unprotect",
      .arguments = "NAME…",
      .summary = "Let a table be dropped that the API protects",

@@ -71,6 +71,7 @@ MUST_CHECK int admin_each_cluster(struct gateway *g,
     X(get_table)                                                               \
     X(update_table)                                                            \
     X(delete_table)                                                            \
+    X(undelete_table)                                                          \
     X(modify_column_families)                                                  \
     X(drop_row_range)                                                          \
     X(generate_consistency_token)                                              \

@@ -54,7 +54,7 @@ static const struct message_rule instance_rules[] = {
     [PB_Instance_create_time] = {.rule = FIELD_OUTPUT},
     [PB_Instance_satisfies_pzs] = {.rule = FIELD_OUTPUT},
     [PB_Instance_satisfies_pzi] = {.rule = FIELD_OUTPUT},
-    [PB_Instance_tags] = {.rule = FIELD_REFUSED},
+    [PB_Instance_tags] = {.rule = FIELD_FIXED},
     [PB_Instance_edition] = {.rule = FIELD_KEPT},
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/core/panic.h"
 #include "base/core/pb.h"
+#include "bigtable/gateway/admin_undelete.h"
 #include "bigtable/gateway/admin_view.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/change_config.h"
@@ -412,6 +413,7 @@ int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
         rc = change_config_check_off(g, call, store_name, err);
     if (rc)
         return rc;
+    admin_undelete_keep(g, &name, store_name);
     rc = quarry_table_drop(g->quarry, store_name, err);
     if (rc == ERR_NOTFOUND) {
         *err = ERR_INIT;

@@ -406,8 +406,9 @@ static int view_get(struct gateway *g,
         rc = get_kept(g, k, &n, &kept, err);
     if (rc == 0)
         put_view(k, &n, buf_slice(&kept),
+                 /* Clients (that for Go) that say nothing want the whole. */
                  shown_of(k, pb_find_integer(request, GET_VIEW),
-                          PB_AuthorizedView_ResponseView_BASIC),
+                          PB_AuthorizedView_ResponseView_FULL),
                  b);
     buf_close(&kept);
     return rc ? rc : grpc_send(call, b, err);

@@ -95,6 +95,7 @@ static const struct grpc_method methods[] = {
     {TABLES "SetIamPolicy", admin_set_iam_policy},
     {TABLES "SnapshotTable", admin_snapshot_table},
     {TABLES "TestIamPermissions", admin_test_iam_permissions},
+    {TABLES "UndeleteTable", admin_undelete_table},
     {TABLES "UpdateAuthorizedView", admin_update_authorized_view},
     {TABLES "UpdateBackup", admin_update_backup},
     {TABLES "UpdateSchemaBundle", admin_update_schema_bundle},

@@ -66,6 +66,11 @@ static int field_refused(const struct message_type *t,
                    t->message->name, f->name);
 }
 
+static bool is_empty(const struct pb_field *f)
+{
+    return f->wire == PB_BYTES && f->bytes.len == 0;
+}
+
 /* May a client send @f as field @field of @t? */
 static int check_field(const struct message_type *t,
                        const struct pb_message_field *field,
@@ -79,7 +84,8 @@ static int check_field(const struct message_type *t,
     if (field->wire != f->wire)
         return err_set(err, ERR_INVALID, "%s.%s: not of its type",
                        t->message->name, field->name);
-    return rule_of(t, field)->rule == FIELD_REFUSED
+    /* A message without fields says nothing, and some clients send one. */
+    return rule_of(t, field)->rule == FIELD_REFUSED && !is_empty(f)
                ? field_refused(t, field, err)
                : 0;
 }
@@ -99,7 +105,8 @@ static int settle_field(const struct message_rule *rule,
 {
     struct buf inner = BUF_INIT;
     int rc;
-    if (rule->rule == FIELD_OUTPUT)
+    if (rule->rule == FIELD_OUTPUT ||
+        (rule->rule == FIELD_REFUSED && is_empty(f)))
         return 0;
     if (!rule->type || rule->rule == FIELD_REFUSED) {
         buf_append_slice(out, raw);

@@ -95,6 +95,24 @@ class Tables(CliTest):
         self.assertEqual(group["group"], "g")
         self.assertNotIn("default", self.ok("table", "describe", "t"))
 
+    def test_undelete(self):
+        """A table that was dropped with --keep comes back with its rows, under
+        its own name only; one that was dropped without is gone."""
+        self.ok("table", "create", "t", "--family", "f")
+        for kept in ["one", "two"]:
+            self.ok("put", "t", "row", "f:q=" + kept)
+            self.ok("table", "drop", "t", "--keep", "1d")
+            self.assertNotIn("t", self.ok("table", "list").split())
+            self.ok("table", "undelete", "t")
+            self.assertIn(kept, self.ok("get", "t", "row", "f:q"))
+        self.ok("table", "drop", "t", "--keep", "1d")
+        self.ok("table", "create", "t", "--family", "f")
+        self.fails(1, "table", "undelete", "t")
+        self.ok("table", "drop", "t")
+        self.ok("table", "undelete", "t")
+        self.ok("table", "drop", "t")
+        self.assertIn("--keep", self.fails(1, "table", "undelete", "t"))
+
     def test_dump_and_check(self):
         """dump reads each kind of file of a store; check finds all of it well.
         """

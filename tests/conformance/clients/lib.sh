@@ -12,6 +12,7 @@ mkdir -p "$kept" "$cache"
 clients_work=$(mktemp -d)
 clients_pid=
 clients_cluster=
+clients_cell=() # What a server is told to join the cluster.
 
 skip() {
     echo "SKIPPED: $1"
@@ -64,7 +65,9 @@ clients_start() {
     local cell
     [ -x "$quarry" ] || skip "$quarry is not built (scripts/build)"
     case $1 in
-    directory) server_start ;;
+    directory)
+        clients_cell=()
+        server_start ;;
     cluster)
         clients_cluster=$clients_work/cluster
         "$quarry" cluster start -n 3 --data "$clients_cluster" \
@@ -73,9 +76,9 @@ clients_start() {
             echo "the cluster did not start"
             exit 1
         }
-        cell=$(cat "$clients_cluster"/n1/server.conf 2>/dev/null |
-            sed -n 's/^cell = //p' | head -1)
-        server_start --cell "$cell" --key "$clients_cluster/key" ;;
+        cell=$(sed -n 's/^cell = //p' "$clients_cluster/n1/server.conf")
+        clients_cell=(--cell "$cell" --key "$clients_cluster/key")
+        server_start "${clients_cell[@]}" ;;
     *)
         echo "run: $1: directory or cluster" >&2
         exit 2 ;;

@@ -2,6 +2,7 @@
 
     results.py add RESULTS FAILURES SUITE SERVER VERSION XML…
     results.py table RESULTS PAGE
+    results.py go OUTPUT XML        `go test -v` as JUnit XML
 
 `add` prints the line, and each failed test with whose fault it is, as FAILURES
 (suite, pattern of the test's name, whose, why; by tabs) says; it exits with 1 if
@@ -87,5 +88,21 @@ def table(results, page):
     return 0
 
 
+def go(output, xml):
+    """Tests themselves; parts of a test are not counted."""
+    suite = etree.Element("testsuite")
+    tags = {"FAIL": "failure", "SKIP": "skipped"}
+    with open(output, encoding="utf-8", errors="replace") as f:
+        for line in f:
+            found = re.match(r"--- (PASS|FAIL|SKIP): (\S+)", line)
+            if found:
+                case = etree.SubElement(suite, "testcase", name=found.group(2))
+                if found.group(1) in tags:
+                    etree.SubElement(case, tags[found.group(1)])
+    etree.ElementTree(suite).write(xml)
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit({"add": add, "table": table}[sys.argv[1]](*sys.argv[2:]))
+    sys.exit({"add": add, "table": table, "go": go}[sys.argv[1]](
+        *sys.argv[2:]))

@@ -165,7 +165,7 @@ static const struct sent instance_fields[] = {
     MESSAGE("create_time", 7, IGNORED, TIME),
     INTEGER("satisfies_pzs", 8, IGNORED, 1),
     INTEGER("satisfies_pzi", 11, IGNORED, 1),
-    MESSAGE("tags", 12, GRPC_UNIMPLEMENTED, LABEL),
+    MESSAGE("tags", 12, KEPT, LABEL),
     INTEGER("edition", 14, KEPT, 2),
     INTEGER("unknown", UNKNOWN, GRPC_UNIMPLEMENTED, 1),
 };
@@ -177,6 +177,8 @@ static const struct sent cluster_fields[] = {
     INTEGER("serve_nodes", 4, KEPT, 7),
     INTEGER("default_storage_type", 5, KEPT, 2),
     MESSAGE("encryption_config", 6, GRPC_UNIMPLEMENTED, "\x0a\x01k"),
+    /* A message without fields says nothing. */
+    MESSAGE("encryption_config", 6, IGNORED, ""),
     INTEGER("node_scaling_factor", 9, KEPT, 1),
     INTEGER("unknown", UNKNOWN, GRPC_UNIMPLEMENTED, 1),
 };
@@ -207,7 +209,7 @@ static const struct sent table_fields[] = {
             13,
             GRPC_UNIMPLEMENTED,
             "\x0a\x02\x08\x0a"),
-    MESSAGE("tiered_storage_config", 14, GRPC_UNIMPLEMENTED, ""),
+    MESSAGE("tiered_storage_config", 14, GRPC_UNIMPLEMENTED, "\x0a\x00"),
     MESSAGE("row_key_schema", 15, GRPC_INVALID_ARGUMENT, KEY_FIELD),
     INTEGER("unknown", UNKNOWN, GRPC_UNIMPLEMENTED, 1),
 };
@@ -292,6 +294,33 @@ static void open_instance(void)
         create(INSTANCES "CreateCluster", INSTANCE, "first", &none), GRPC_OK);
 }
 
+static void run_undelete(void *arg)
+{
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    write_cell("r", "f", "q", 1000, SLICE_LIT("v"));
+    /* There is none to bring back; it is there; it is not there. */
+    ck_assert_int_eq(call_named(TABLES "UndeleteTable", TABLE "x"),
+                     GRPC_NOT_FOUND);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(call_named(TABLES "DeleteTable", TABLE), GRPC_OK);
+        ck_assert_int_eq(call_named(TABLES "GetTable", TABLE), GRPC_NOT_FOUND);
+        ck_assert_int_eq(call_named(TABLES "UndeleteTable", TABLE), GRPC_OK);
+        ck_assert(slice_eq_str(pb_find(operation_response(), 1), TABLE));
+        read_all();
+        expect_rows("r{f:q@1000=v}\n");
+        ck_assert_int_eq(call_named(TABLES "UndeleteTable", TABLE),
+                         GRPC_NOT_FOUND);
+    }
+    /* One that was made again is in its way. */
+    ck_assert_int_eq(call_named(TABLES "DeleteTable", TABLE), GRPC_OK);
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    ck_assert_int_eq(call_named(TABLES "UndeleteTable", TABLE),
+                     GRPC_ALREADY_EXISTS);
+    close_all();
+}
+
 /* --- Tests --------------------------------------------------------------- */
 
 static void run_fields(void *arg)
@@ -303,6 +332,14 @@ static void run_fields(void *arg)
             check_field(&kinds[i], &kinds[i].fields[j]);
     close_all();
 }
+
+START_TEST(test_undelete)
+{
+    /* A table that was deleted comes back with its rows, once for each time. */
+    run(run_undelete);
+}
+
+END_TEST
 
 START_TEST(test_each_field)
 {
@@ -755,4 +792,5 @@ TEST_MAIN("settings",
           test_profiles,
           test_families,
           test_row_key_schemas,
-          test_restored_tables)
+          test_restored_tables,
+          test_undelete)

@@ -46,9 +46,9 @@ node_build() {
 }
 
 suite_run() {
-    (cd "$node_home" && QUARRY_API=$clients_address GCLOUD_PROJECT=p \
-        GOOGLE_CLOUD_PROJECT=p NODE_OPTIONS="--require $here/redirect.js" \
-        timeout 1800 npx mocha "${node_files[@]/#/build/system-test/}" \
+    (cd "$node_home" && BIGTABLE_EMULATOR_HOST=$clients_address \
+        GCLOUD_PROJECT=p GOOGLE_CLOUD_PROJECT=p \
+        timeout 600 npx mocha "${node_files[@]/#/build/system-test/}" \
         --timeout 60000 --exit --reporter xunit \
         --reporter-option "output=$clients_work/node.xml")
 }

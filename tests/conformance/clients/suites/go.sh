@@ -1,0 +1,63 @@
+# Go, integration tests as against the service
+suite_version=1.58.0
+go_home=$cache/go-$suite_version
+# Not run: fake servers of their own for sessions, Google's direct paths, what
+# Cloud Monitoring has, and keys of its key management.
+go_skipped='SessionVRpc|BuiltInMetrics|DirectPath|AdminCreateInstance$|CMEK'
+
+suite_prepare() {
+    command -v go >/dev/null || skip "there is no go"
+    exec 9>"$cache/go.lock"
+    flock 9
+    if [ ! -x "$go_home/suite" ]; then
+        mkdir -p "$go_home/empty"
+        (cd "$go_home/empty" && echo "module empty" >go.mod && GOFLAGS=-mod=mod \
+            go mod download "cloud.google.com/go/bigtable@v$suite_version") &&
+            cp -r "$(go env GOMODCACHE)/cloud.google.com/go/bigtable@v$suite_version/." \
+                "$go_home" && chmod -R u+w "$go_home" &&
+            (cd "$go_home" && go test -c -o suite .) ||
+            skip "go cannot fetch or build the client"
+    fi
+    exec 9>&-
+}
+
+suite_run() {
+    # Without a cloud there is no server of metadata to wait for.
+    export BIGTABLE_EMULATOR_HOST=$clients_address GCE_METADATA_HOST=127.0.0.1:9
+    suite_instance p it it-cluster || return
+    (cd "$go_home" && timeout 1800 ./suite -test.run TestIntegration -test.v \
+        -test.skip "$go_skipped" -it.use-prod -it.project p -it.instance it \
+        -it.cluster it-cluster -it.table mytable) | tee "$clients_work/go.out"
+    python3 "$here/results.py" go "$clients_work/go.out" "$clients_work/go.xml"
+}
+
+# suite_instance PROJECT INSTANCE CLUSTER
+suite_instance() {
+    (cd "$go_home" && mkdir -p instance && cat >instance/main.go <<'GO' &&
+// An instance of one cluster: instance PROJECT INSTANCE CLUSTER.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"cloud.google.com/go/bigtable"
+)
+
+func main() {
+	ctx := context.Background()
+	c, err := bigtable.NewInstanceAdminClient(ctx, os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := c.CreateInstance(ctx, &bigtable.InstanceConf{
+		InstanceId: os.Args[2], DisplayName: os.Args[2],
+		ClusterId: os.Args[3], Zone: "us-central1-b", NumNodes: 3,
+		InstanceType: bigtable.PRODUCTION}); err != nil {
+		log.Fatal(err)
+	}
+}
+GO
+        go run ./instance "$@")
+}
