@@ -483,8 +483,8 @@ quarry_snapshot_describe(struct quarry *q,
  * be gone later. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_snapshot_drop(struct quarry *q, const char *name, struct err *err);
-/* Who drops a table so that it can come back leaves a snapshot of it whose name
- * is this and the table's. */
+/* A snapshot with this before a table's name is of a table that was dropped so
+ * that it can come back. */
 #define QUARRY_DROPPED_PREFIX "dropped."
 /* Make @table, a new one, of the snapshot, which stays. Errors: ERR_EXISTS,
  * ERR_NOTFOUND, ERR_INVALID, ERR_FULL, ERR_UNKNOWN_OUTCOME. */

@@ -108,7 +108,7 @@ static int run_create(struct cli *cli, const struct args *args, struct err *err)
 }
 
 static const struct option drop_options[] = {
-    {"keep", 0, "TIME", "let it come back for so long: 12h, 7d"},
+    {"keep", 0, "TIME", "keep it for undelete: 12h, 7d"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -1,4 +1,4 @@
-/* What DeleteTable leaves behind, so that UndeleteTable can bring it back; the
+/* The state that DeleteTable leaves, of which UndeleteTable makes a table; the
  * handler is among those of admin.h.
  *
  * Threads: any. Everything parks.

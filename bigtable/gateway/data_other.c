@@ -41,8 +41,8 @@ static int read_head(struct gateway *g,
 struct samples {
     struct quarry_table *table;
     struct authorized_view *view; /* NULL: none. */
-    struct request_rows rows;     /* What of the table is sampled. */
-    struct buf row_set;           /* What it was read from. */
+    struct request_rows rows;     /* The part of the table to sample. */
+    struct buf row_set;           /* The message `rows` was read from. */
     struct slice end;             /* Its end, "": the table's. */
     struct quarry_table_info *info;
     struct slice *points; /* Owned, with their bytes. */
@@ -85,7 +85,7 @@ static int send_sample(const struct samples *s,
     return key.len && is_inside(s, key) ? put_sample(call, key, bytes, err) : 0;
 }
 
-/* What @request asks for of the table, cut to the view's rows. */
+/* Read the rows that @request asks for, cut to those of the view. */
 static int read_range(struct samples *s, struct slice request, struct err *err)
 {
     struct slice range = pb_find(request, PB_SampleRowKeysRequest_row_range);
