@@ -8,7 +8,7 @@
  * Rights are read, write and own, of a family or, as "*", of all families; own
  * includes the others, and is needed to give rights, and for "*" to change the
  * table. The table "", or NULL, stands for the cluster, whose list has the
- * rights create (of tables) and own (of everything). See docs/operating.md.
+ * rights create (of tables) and own (of everything). See docs/access.md.
  *
  * Errors of all: ERR_DENIED (names who, the right and the table), ERR_NOTFOUND
  * (the table, or the family), those of the way to the master.
@@ -105,7 +105,7 @@ quarry_principals_put_roles(const struct quarry_principals *p,
 /* A view of @q, whose calls are made on behalf of @principal: its rights count,
  * and what it may not see it is refused. Connections, sessions and locations
  * are those of @q; tables and scanners must be opened from the view. For those
- * whom the cluster's servers let act for others (a gateway; docs/operating.md):
+ * whom the cluster's servers let act for others (a gateway; docs/access.md):
  * the calls of anybody else are ERR_DENIED. Its calls to the lock service
  * (names, schemas and places of tables) are made as @q. Of a directory,
  * which knows no rights, it is the same as @q.

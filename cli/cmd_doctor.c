@@ -274,7 +274,7 @@ const struct command doctor_commands[] = {
          "twice, and says what it could\nnot ask. Of a directory: its space, "
          "who has it open, whether its files are\nthere.\n\nExit status: 0 "
          "well (or notes), 1 warnings, 2 failures, or nobody answers.\n"
-         "docs/operating.md has a table of all findings.",
+         "docs/doctor.md has a table of all findings.",
      .examples = "quarry doctor -t cluster:./quarry-cluster\n"
                  "quarry doctor -t a:7400,b:7400 --key key --watch\n"
                  "quarry doctor --format json",

@@ -1,7 +1,7 @@
 /* The instruments that measure, and the table of all metrics there are.
  *
  * metric_list.def has one line for each metric: its name, type, unit, labels,
- * bound and help. The table in docs/operating.md is made from it.
+ * bound and help. The table in docs/metrics.md is made from it.
  *
  * A counter or a histogram is a few atomic numbers that belong to the code
  * that counts: embedded in its struct, or made by a registry (metrics.h),

@@ -1,6 +1,6 @@
 /* Findings: what is wrong with a cluster or soon will be, in plain words, with
  * what to do. Rules draw them from facts; finding_rules.def has a line for each
- * rule, and the table in docs/operating.md is made from it.
+ * rule, and the table in docs/doctor.md is made from it.
  *
  * A rule is a pure function. Its findings are told apart by the
  * rule's id and the finding's subject ("node n3", "table web"): the memory

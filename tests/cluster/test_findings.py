@@ -1,7 +1,7 @@
 """Faults that are made on real clusters are seen: by `quarry doctor`, by `quarry top`, in the
 metrics, in the documents `findings` and `overview` of the console, on the console's overview and
 on the page of what ails. How long each took is printed (SEEN …) and must not exceed
-$QUARRY_SEEN_SECONDS, where that is set: docs/operating.md has the figures."""
+$QUARRY_SEEN_SECONDS, where that is set: docs/doctor.md has the figures."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-/* The rights of principals to the files of a small tree, as docs/operating.md
+/* The rights of principals to the files of a small tree, as docs/files.md
  * defines them: a second opinion on gfs-lite/namenode/permission.h.
  *
  *     top            a directory

@@ -1,4 +1,4 @@
-"""The table of findings in docs/operating.md is that of finding_rules.def, and remedies name
+"""The table of findings in docs/doctor.md is that of finding_rules.def, and remedies name
 commands, sections and pages that exist: scripts/findings-table --check."""
 
 import os

@@ -1,4 +1,4 @@
-"""The table of metrics in docs/operating.md is that of metric_list.def, and alert rules and
+"""The table of metrics in docs/metrics.md is that of metric_list.def, and alert rules and
 dashboard name metrics that exist: scripts/metrics-table --check."""
 
 import os
