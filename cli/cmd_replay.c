@@ -74,10 +74,9 @@ int cli_read_wombat(const char *given, struct buf *out, struct err *err)
     return given ? rc : 0;
 }
 
-/* The policy of --block and --noarchive; NULL: there is none. */
-static int read_policy(const struct args *args,
-                       struct archive_policy **out,
-                       struct err *err)
+int cli_read_policy(const struct args *args,
+                    struct archive_policy **out,
+                    struct err *err)
 {
     const char *list = args_value(args, "block");
     struct buf text = BUF_INIT;
@@ -102,7 +101,7 @@ static int run_replay(struct cli *cli, const struct args *args, struct err *err)
     struct quarry_table *t;
     struct buf wombat = BUF_INIT;
     struct replay_run run = {.cli = cli, .err = err};
-    int rc = read_policy(args, &policy, err);
+    int rc = cli_read_policy(args, &policy, err);
     if (rc == 0)
         rc = cli_read_wombat(args_value(args, "wombat"), &wombat, err);
     if (rc == 0)

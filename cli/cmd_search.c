@@ -19,6 +19,7 @@
 #include "cli/remote_call.h"
 #include "cli/table_printer.h"
 #include "gfs-lite/fs.h"
+#include "web/policy/archive_policy.h"
 #include "web/search/pages/search_pages.h"
 #include "web/search/search.h"
 
@@ -172,10 +173,12 @@ static void search_open_close(struct search_open *o)
 
 static int search_open(struct cli *cli,
                        const char *name,
+                       const struct archive_policy *policy,
                        struct search_open *out,
                        struct err *err)
 {
-    struct search_index_options opts = {.table = name, .world = cli->world};
+    struct search_index_options opts = {
+        .table = name, .world = cli->world, .policy = policy};
     int rc = cli_table(cli, name, CLI_READ, &out->table, err);
     if (rc) {
         out->table = NULL;
@@ -286,6 +289,8 @@ static int print_results(struct cli *cli,
         rc = search_describe(o->index, o->table, results, hit, &page, err);
         if (rc)
             break;
+        if (page.is_blocked)
+            continue;
         switch (cli->format) {
         case FORMAT_TEXT: print_hit(skip + i + 1, hit, &page); break;
         case FORMAT_JSON: print_hit_json(hit, &page); break;
@@ -336,10 +341,14 @@ static int run_query(struct cli *cli,
 static int run_search(struct cli *cli, const struct args *args, struct err *err)
 {
     struct search_open o = {.fs = NULL};
-    int rc = search_open(cli, args->words[0], &o, err);
+    struct archive_policy *policy;
+    int rc = cli_read_policy(args, &policy, err);
+    if (!rc)
+        rc = search_open(cli, args->words[0], policy, &o, err);
     if (!rc)
         rc = run_query(cli, args, &o, err);
     search_open_close(&o);
+    archive_policy_free(policy);
     return rc;
 }
 
@@ -376,9 +385,12 @@ static int run_serve(struct cli *cli, const struct args *args, struct err *err)
     const char *names = args_value(args, "names");
     struct loop *loop = NULL;
     struct buf wombat = BUF_INIT;
-    int rc = cli_read_wombat(NULL, &wombat, err);
+    struct archive_policy *policy;
+    int rc = cli_read_policy(args, &policy, err);
     if (!rc)
-        rc = search_open(cli, args->words[0], &o, err);
+        rc = cli_read_wombat(NULL, &wombat, err);
+    if (!rc)
+        rc = search_open(cli, args->words[0], policy, &o, err);
     if (!rc)
         rc = loop_new(cli->world, "search", &loop, err);
     if (!rc) {
@@ -389,6 +401,7 @@ static int run_serve(struct cli *cli, const struct args *args, struct err *err)
             .address = listen ? listen : SEARCH_ADDRESS,
             .names = names ? names : listen,
             .wombat = buf_slice(&wombat),
+            .policy = policy,
             .is_fixed = !remote_is_cluster(cli->target) && !cli->in_shell};
         loop_start(loop);
         loop_call(loop, "search", serve_search, &run);
@@ -398,6 +411,7 @@ static int run_serve(struct cli *cli, const struct args *args, struct err *err)
         rc = run.rc;
     }
     search_open_close(&o);
+    archive_policy_free(policy);
     buf_close(&wombat);
     return rc;
 }
@@ -408,6 +422,8 @@ static const struct option search_options[] = {
     {"limit", 'n', "N", "results (default: 10)"},
     {"from", 0, "N", "leave out the best N"},
     {"all", 0, NULL, "also results that say the same as a better one"},
+    {"block", 0, "FILE", "captures that are not shown, as of quarry replay"},
+    {"noarchive", 0, NULL, "nor those that ask not to be archived"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -422,6 +438,8 @@ static const struct option serve_options[] = {
     {"listen", 0, "ADDRESS",
      "host:port to serve on (default: " SEARCH_ADDRESS ")"},
     {"names", 0, "NAMES", "names of this host, with commas between"},
+    {"block", 0, "FILE", "captures that are not shown, as of quarry replay"},
+    {"noarchive", 0, NULL, "nor those that ask not to be archived"},
     {NULL, 0, NULL, NULL},
 };
 

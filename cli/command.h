@@ -96,6 +96,13 @@ MUST_CHECK int args_number(const struct args *args,
                            uint64_t *out,
                            struct err *err);
 
+struct archive_policy;
+/* The policy of --block and --noarchive, owned; NULL: there is none. It is set
+ * after an error, too. Errors: of reading the list. */
+MUST_CHECK int cli_read_policy(const struct args *args,
+                               struct archive_policy **out,
+                               struct err *err);
+
 /* "scan: <text>", hint "see quarry scan --help". Returns ERR_USAGE. */
 int usage_error(const struct args *args, struct err *err, const char *fmt, ...)
     PRINTF_LIKE(3, 4);

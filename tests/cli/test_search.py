@@ -99,6 +99,12 @@ class Search(SearchTest):
         self.assertEqual(len(self.found("forged")), 1)
         self.assertEqual(len(self.found("forged", "--all")), 2)
 
+    def test_policy(self):
+        """Captures that replay does not show are no results."""
+        self.write("list", "block http://one.example/seeds they asked\n")
+        self.assertEqual(self.found("carrots", "--block", "list"), [])
+        self.assertEqual(len(self.found("carrots")), 1)
+
     def test_text(self):
         """For people: title, address, date, snippet; nothing that a terminal
         obeys."""

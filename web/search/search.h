@@ -33,6 +33,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct archive_policy;
 struct arena;
 struct fs;
 struct quarry_table;
@@ -98,6 +99,8 @@ struct search_index_options {
     struct world *world;
     const char *table;
     size_t cache_bytes; /* Of pages of segments; 0: 64 MiB. */
+    /* Captures that are not shown; NULL: all are. Borrowed. */
+    const struct archive_policy *policy;
 };
 
 /* Open the index of a table. Parks. Errors: ERR_NOTFOUND (there is none),
@@ -174,6 +177,7 @@ struct search_page {
     struct buf url;
     struct search_text title;   /* Or the URL where there is none. */
     struct search_text snippet; /* May be empty. */
+    bool is_blocked; /* The policy says that it is not shown: all else is "". */
 };
 
 /* Read the capture of @hit in @table, and make what is shown of it. @out is

@@ -338,18 +338,27 @@ static size_t model_search(const struct model_document *documents,
                            const struct search_query *q,
                            struct model_hit *out)
 {
-    int words[QUERY_TERMS_MAX]; /* Those that are scored, each once. */
+    int words[QUERY_TERMS_MAX]; /* Each once, in their order; */
+    bool scored[QUERY_TERMS_MAX];
     size_t word_count = 0;
     size_t n = 0;
     for (size_t i = 0; i < q->clause_count; i++)
         for (size_t k = 0; k < q->clauses[i].count; k++) {
             int word = word_of_term(q->terms[q->clauses[i].first + k].term);
-            bool seen = q->clauses[i].role == QUERY_EXCLUDED;
-            for (size_t j = 0; j < word_count; j++)
-                seen |= words[j] == word;
-            if (!seen)
+            size_t at = 0;
+            while (at < word_count && words[at] != word)
+                at++;
+            if (at == word_count) {
+                scored[at] = false;
                 words[word_count++] = word;
+            }
+            scored[at] |= q->clauses[i].role != QUERY_EXCLUDED;
         }
+    for (size_t i = 0, kept = 0, all = word_count; i < all; i++) {
+        words[kept] = words[i]; /* Those that are scored stay. */
+        kept += scored[i];
+        word_count = kept;
+    }
     for (size_t i = 0; i < count; i++) {
         const struct model_document *d = &documents[i];
         struct model_hit h = {.row = d->row};
@@ -363,7 +372,7 @@ static size_t model_search(const struct model_document *documents,
             if (model_has(d, words[k]))
                 h.score += query_idf(count, with) * model_weight(d, words[k]);
         }
-        h.score = h.score / SEGMENT_WEIGHT_MAX + 2.0 / 255.0 * d->rank;
+        h.score = h.score / SEGMENT_WEIGHT_MAX + 0.5 / 255.0 * d->rank;
         out[n++] = h;
     }
     qsort(out, n, sizeof(*out), by_rank);

@@ -126,7 +126,8 @@ static void put_result(struct html *h,
     if (hit->capture_count > 1) {
         html_lit(h, " <a");
         put_replay_link(h, page, "*");
-        html_printf(h, ">%u captures say the same", hit->capture_count);
+        html_lit(h, ">");
+        html_printf(h, "%u captures say the same", hit->capture_count);
         html_lit(h, "</a>");
     }
     html_lit(h, "</p>");
@@ -139,7 +140,8 @@ static void put_result(struct html *h,
         char *text = mem_strndup(query.data, query.len);
         html_lit(h, "<p class=\"dim\"><a");
         html_url(h, "href", "/search?q={}&all=1", text);
-        html_printf(h, ">%u more page%s say%s the same", hit->alike_count,
+        html_lit(h, ">");
+        html_printf(h, "%u more page%s say%s the same", hit->alike_count,
                     hit->alike_count == 1 ? "" : "s",
                     hit->alike_count == 1 ? "s" : "");
         html_lit(h, "</a></p>");
@@ -236,7 +238,7 @@ static int put_results(struct html *h,
     for (size_t i = 0; i < results->count && !rc; i++) {
         rc = search_describe(p->index, p->table, results, &results->hits[i],
                              &page, err);
-        if (!rc)
+        if (!rc && !page.is_blocked)
             put_result(h, &results->hits[i], &page, p->request.query);
     }
     html_lit(h, "</ol>");

@@ -21,6 +21,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct archive_policy;
 struct http_form;
 struct http_reply;
 struct quarry_table;
@@ -37,6 +38,8 @@ struct search_server_options {
     const char *names;   /* Of the server, beside its address; or NULL. */
     struct slice wombat; /* As of replay. */
     bool is_fixed;       /* The table does not change meanwhile. */
+    const struct archive_policy *policy; /* As of replay; the index's is its
+                                            own. NULL: all is shown. */
 };
 
 /* Serve search and replay at one address. PRE: on a fiber. *@out is owned.

@@ -141,7 +141,7 @@ static int results_json(struct search_server *s,
     for (size_t i = 0; i < results->count && !rc; i++) {
         rc = search_describe(s->index, s->table, results, &results->hits[i],
                              &page, err);
-        if (!rc)
+        if (!rc && !page.is_blocked)
             json_array_append_new(list,
                                   search_hit_json(&results->hits[i], &page));
     }
@@ -255,6 +255,7 @@ int search_server_open(const struct search_server_options *opts,
                                           .names = opts->names,
                                           .wombat = opts->wombat,
                                           .is_fixed = opts->is_fixed,
+                                          .policy = opts->policy,
                                           .guest = search_guest,
                                           .guest_ctx = s};
     int rc;

@@ -17,8 +17,8 @@
 #include "web/search/segment/index_view.h"
 #include "web/search/segment/posting_cursor.h"
 
-/* How much the best rank adds: as much as a rare word in the text. */
-#define RANK_SCORE 2.0
+/* How much the best rank adds: about as much as a rare word in the text. */
+#define RANK_SCORE 0.5
 /* Sums of doubles in another order differ by less. */
 #define BOUND_SLACK (1.0 + 1e-9)
 

@@ -8,6 +8,8 @@
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
+#include "mapreduce/warc/surt.h"
+#include "web/policy/archive_policy.h"
 #include "web/search/build/page_document.h"
 #include "web/search/query/query_parser.h"
 #include "web/search/query/query_run.h"
@@ -27,8 +29,6 @@
 #define SUGGESTED_TERMS_MAX 4
 #define TITLE_BYTES_MAX     ((size_t)160)
 
-/* Contents of a capture that are read for its snippet. */
-
 /* A view with the number of searches that use it. */
 struct shared_view {
     struct index_view *view;
@@ -41,6 +41,7 @@ struct search_index {
     struct world *world;
     struct buf directory;
     struct page_cache *cache;
+    const struct archive_policy *policy; /* Borrowed, or NULL. */
     struct shared_view *shared;
     uint64_t looked_ns;
 };
@@ -86,6 +87,7 @@ int search_index_open(const struct search_index_options *opts,
     mutex_init(&x->lock);
     x->fs = opts->fs;
     x->world = opts->world;
+    x->policy = opts->policy;
     search_directory(opts->table, &x->directory);
     x->cache = page_cache_new(opts->cache_bytes ? opts->cache_bytes
                                                 : INDEX_CACHE_BYTES);
@@ -426,6 +428,45 @@ static int read_hit(struct quarry_table *table,
     return quarry_read_row(table, hit->row, &read, row, err);
 }
 
+static struct slice
+row_value(const struct quarry_row *row, const char *family, const char *name)
+{
+    for (size_t i = 0; i < row->cell_count; i++)
+        if (slice_eq_str(row->cells[i].family, family) &&
+            slice_eq_str(row->cells[i].qualifier, name))
+            return row->cells[i].value;
+    return SLICE_EMPTY;
+}
+
+/* May the capture be shown? @row has its cells alone. */
+static bool hit_is_blocked(const struct search_index *x,
+                           const struct quarry_row *row,
+                           int64_t time_us)
+{
+    struct buf surt = BUF_INIT;
+    struct slice reason;
+    struct archive_subject s = {.time_us = time_us};
+    bool allowed;
+    if (!x->policy || !row)
+        return false;
+    surt_key(row_value(row, "http", "url"), &surt);
+    s.surt = buf_slice(&surt);
+    s.robots = row_value(row, "meta", "robots");
+    s.head = row_value(row, "http", "headers");
+    allowed = archive_policy_allows(x->policy, &s, &reason);
+    buf_close(&surt);
+    return !allowed;
+}
+
+static void search_page_clear(struct search_page *p)
+{
+    buf_clear(&p->url);
+    buf_clear(&p->title.text);
+    buf_clear(&p->snippet.text);
+    p->title.mark_count = p->snippet.mark_count = 0;
+    p->is_blocked = false;
+}
+
 int search_describe(struct search_index *x,
                     struct quarry_table *table,
                     const struct search_results *results,
@@ -439,12 +480,14 @@ int search_describe(struct search_index *x,
     struct slice url = SLICE_EMPTY;
     struct slice title;
     int rc = row_document_reader_new(&reader, err);
-    (void)x;
+    search_page_clear(out);
     if (!rc)
         rc = read_hit(table, hit, &row, err);
     if (rc)
         goto out;
-    buf_clear(&out->url);
+    out->is_blocked = hit_is_blocked(x, row, hit->time_us);
+    if (out->is_blocked)
+        goto out;
     if (row)
         (void)row_capture_fields(reader, row, hit->time_us, &fields, &url);
     buf_append_slice(&out->url, url.len ? url : hit->row);
