@@ -111,7 +111,7 @@ static size_t draw_positions(struct rand_gen *r, uint32_t length, uint32_t *out)
     return count;
 }
 
-/* Positions of postings one behind the other are read as they were written, or
+/* Positions of postings one after the other are read as they were written, or
  * skipped. */
 START_TEST(test_positions)
 {
