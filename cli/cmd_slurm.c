@@ -414,7 +414,8 @@ const struct command slurm_commands[] = {
          "COMMAND with\n$QUARRY_TARGET set to the cluster, ends the nodes, and "
          "ends with COMMAND's status.\nWhat was stored is removed, unless "
          "--keep; DIR must lie where all hosts see it.",
-     .examples = "sbatch -N 8 --wrap 'quarry slurm ./crawl.sh'\n"
+     .examples = "quarry slurm ./crawl.sh\n"
+                 "sbatch -N 8 --wrap 'quarry slurm ./crawl.sh'\n"
                  "salloc -N 3 quarry slurm bash",
      .words_min = 1,
      .words_max = WORDS_ANY,

@@ -77,7 +77,7 @@ MUST_CHECK int cc_find(struct fs *fs,
                        struct err *err);
 
 /* Read the records of @l, in order of files and places, which @l has then, and
- * give their bytes to @write, one behind the other. @parts, as many as
+ * give their bytes to @write, one after the other. @parts, as many as
  * captures, says where each came from; its names are borrowed from @l. */
 MUST_CHECK int
 cc_fetch(struct fs *fs,

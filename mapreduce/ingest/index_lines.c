@@ -1,4 +1,4 @@
-/* Lines lie one behind the other in one buffer, of which only the offsets are
+/* Lines lie one after the other in one buffer, of which only the offsets are
  * sorted: a line an allocation would double what millions of them take. */
 #define _GNU_SOURCE
 
