@@ -1,5 +1,5 @@
-/* The forms in which graphs come. One reader for all jobs over them, so that the
- * output of one job, a table, or a file from elsewhere is good for each. */
+/* The forms in which graphs come. All jobs over graphs have one reader, so that
+ * the output of one job, a table, or a file from elsewhere is good for each. */
 #include "jobs/graph_edges.h"
 
 #include <string.h>

@@ -69,6 +69,7 @@ read_request(struct row_digest *d, struct slice program, struct err *err)
         buf_put_lslice(&d->names, next_word(&rest));
         bad = count == FAMILIES_MAX;
     }
+    POST(bad || (d->piece_bytes > 0 && count <= FAMILIES_MAX));
     return bad ? err_set(err, ERR_INVALID,
                          "a malformed request for digests of rows")
                : 0;
@@ -123,6 +124,7 @@ static void add_cell(struct row_digest *d,
                      uint64_t place)
 {
     struct buf *b = &d->cell;
+    PRE(place < FAMILIES_MAX);
     buf_clear(b);
     buf_put_lslice(b, row);
     buf_put_varint(b, place);
@@ -137,6 +139,7 @@ static void add_cell(struct row_digest *d,
  * asked for, whatever rows there are. */
 static bool is_end(const struct row_digest *d, struct slice row, uint64_t bytes)
 {
+    PRE(bytes > 0 && d->piece_bytes > 0);
     return bytes >= d->piece_bytes ||
            hash64(row.data, row.len, SEED_ENDS) / bytes <
                UINT64_MAX / d->piece_bytes;
@@ -148,6 +151,7 @@ int row_digest_add(struct row_digest *d,
                    struct err *err)
 {
     uint64_t bytes = row->key.len + 1;
+    PRE(d->sum.rows == 0 || slice_cmp(buf_slice(&d->last), row->key) < 0);
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct quarry_cell *c = &row->cells[i];
         uint64_t place;
