@@ -139,13 +139,19 @@ struct chubby_options {
     void *ctx;
 };
 
-/* The session that is noted in the file @memo; 0: none. Parks. */
-uint64_t chubby_noted_session(struct world *w, const char *memo);
-/* End @session, whose client's process is gone. If no server answers, its lease
- * ends it. Parks, as long as the fiber's deadline allows. */
+/* The text of a file of `memo`, NUL-terminated: the session, in the terms of
+ * its service. It may hold a secret that lets others end the session. */
+#define CHUBBY_NOTE_BYTES_MAX 128
+
+/* The session that is noted in the file @memo; false: none. Parks. */
+MUST_CHECK bool chubby_noted_session(struct world *w,
+                                     const char *memo,
+                                     char note[CHUBBY_NOTE_BYTES_MAX]);
+/* End the session of @note, whose client's process is gone. If no server
+ * answers, its lease ends it. Parks, as long as the fiber's deadline allows. */
 void chubby_end_session(struct world *w,
                         const struct chubby_options *opts,
-                        uint64_t session);
+                        const char *note);
 
 /* Begin a session. Parks until a leader of the cell answered. *@out is owned.
  * Errors: ERR_UNAVAILABLE, ERR_DENIED, ERR_DEADLINE, ERR_CANCELLED. */

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"
@@ -26,13 +27,16 @@
 /* The same for a caller that was cancelled. */
 #define HASTY_GOODBYE_US UINT64_C(500000)
 /* A session's number in hexadecimal. */
-#define MEMO_BYTES 16
+#define NOTE_DIGITS 16
+
+static const struct chubby_ops client_ops;
 
 /* --- events -------------------------------------------------------------- */
 
-static struct chubby_handle *find_handle(const struct chubby *c, uint64_t id)
+static struct lock_client_handle *find_handle(const struct lock_client *c,
+                                              uint64_t id)
 {
-    struct chubby_handle *h;
+    struct lock_client_handle *h;
 
     LIST_FOREACH(h, &c->handles, link)
     if (h->id == id)
@@ -40,9 +44,9 @@ static struct chubby_handle *find_handle(const struct chubby *c, uint64_t id)
     return NULL;
 }
 
-void client__notify(struct chubby *c, uint64_t id, unsigned event)
+void client__notify(struct lock_client *c, uint64_t id, unsigned event)
 {
-    struct chubby_handle *h = id ? find_handle(c, id) : NULL;
+    struct lock_client_handle *h = id ? find_handle(c, id) : NULL;
 
     INVARIANT(c->stray_count <= CLIENT_STRAYS_MAX);
     if (id && !h) {
@@ -52,22 +56,22 @@ void client__notify(struct chubby *c, uint64_t id, unsigned event)
         return;
     }
     if (c->on_event && !c->closing)
-        c->on_event(c->ctx, h, (enum chubby_event)event);
+        c->on_event(c->ctx, h ? &h->base : NULL, (enum chubby_event)event);
 }
 
-bool chubby_is_safe(const struct chubby *c)
+bool client__may_use_cache(const struct lock_client *c)
 {
     return c->state == SESSION_SAFE && world_mono_ns(c->world) < c->deadline_ns;
 }
 
-bool client__may_use_cache(const struct chubby *c)
+static bool client_is_safe(const struct chubby *base)
 {
-    return chubby_is_safe(c);
+    return client__may_use_cache((const struct lock_client *)base);
 }
 
 /* --- keep-alives --------------------------------------------------------- */
 
-static void set_state(struct chubby *c, enum session_state state)
+static void set_state(struct lock_client *c, enum session_state state)
 {
     if (c->state == state || c->state == SESSION_EXPIRED)
         return;
@@ -83,7 +87,7 @@ static void set_state(struct chubby *c, enum session_state state)
 }
 
 /* Another leader answered: it does not know what is cached here. */
-static void meet_leader(struct chubby *c, uint64_t term)
+static void meet_leader(struct lock_client *c, uint64_t term)
 {
     bool first = c->term == 0;
 
@@ -96,7 +100,8 @@ static void meet_leader(struct chubby *c, uint64_t term)
         client__notify(c, 0, CHUBBY_EVENT_FAILOVER);
 }
 
-static int chubby_hear(struct chubby *c, struct slice reply, uint64_t sent_ns)
+static int
+chubby_hear(struct lock_client *c, struct slice reply, uint64_t sent_ns)
 {
     struct codec_reader r = codec_reader_make(reply);
     struct chubby_news_item item;
@@ -129,7 +134,7 @@ static int chubby_hear(struct chubby *c, struct slice reply, uint64_t sent_ns)
 }
 
 /* Put the session in jeopardy, or let it expire, when it is time. */
-static void chubby_age(struct chubby *c)
+static void chubby_age(struct lock_client *c)
 {
     uint64_t now = world_mono_ns(c->world);
 
@@ -143,7 +148,7 @@ static void chubby_age(struct chubby *c)
 
 /* How long to wait for the answer to a keep-alive: longer than the server holds
  * it back, but not past the end of the lease. */
-static uint64_t patience_us(const struct chubby *c)
+static uint64_t patience_us(const struct lock_client *c)
 {
     uint64_t us = (uint64_t)c->lease_ms * 1000 / 2;
     uint64_t now = world_mono_ns(c->world);
@@ -154,7 +159,7 @@ static uint64_t patience_us(const struct chubby *c)
     return MAX_OF(us, UINT64_C(200000));
 }
 
-static int keep_alive(struct chubby *c,
+static int keep_alive(struct lock_client *c,
                       struct leader_search *search,
                       struct buf *body,
                       struct buf *reply)
@@ -182,14 +187,14 @@ static int keep_alive(struct chubby *c,
 
 static void chubby_keep_alive_loop(void *arg)
 {
-    struct chubby *c = arg;
+    struct lock_client *c = arg;
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
     struct leader_search search = {.tries = 0};
     uint64_t pause_ns;
     int rc = 0;
 
-    /* Until chubby_disconnect() cancels it: closing the session needs calls. */
+    /* Until client_disconnect() cancels it: closing the session needs calls. */
     while (c->state != SESSION_EXPIRED) {
         rc = keep_alive(c, &search, &body, &reply);
         chubby_age(c);
@@ -204,7 +209,7 @@ static void chubby_keep_alive_loop(void *arg)
                             NULL) == ERR_CANCELLED)
             break;
     }
-    /* Cancelled, with its machine or by chubby_disconnect(): calls that wait
+    /* Cancelled, with its machine or by client_disconnect(): calls that wait
      * for the session must end. */
     set_state(c, SESSION_EXPIRED);
     buf_close(&body);
@@ -213,7 +218,7 @@ static void chubby_keep_alive_loop(void *arg)
 
 /* --- beginning and end --------------------------------------------------- */
 
-static int chubby_begin_session(struct chubby *c, struct err *err)
+static int chubby_begin_session(struct lock_client *c, struct err *err)
 {
     struct chubby_command command = {.operation = CHUBBY_OP_SESSION_OPEN,
                                      .session = c->session,
@@ -236,44 +241,16 @@ static int chubby_begin_session(struct chubby *c, struct err *err)
 
 /* --- the predecessor ----------------------------------------------------- */
 
-uint64_t chubby_noted_session(struct world *w, const char *memo)
-{
-    char text[MEMO_BYTES + 1] = "";
-    struct file *f;
-    size_t got = 0;
-
-    if (file_open(w, memo, FILE_READ, &f, NULL))
-        return 0;
-    if (file_read_at(f, 0, text, MEMO_BYTES, &got, NULL) || got < MEMO_BYTES)
-        text[0] = '\0';
-    file_close(f);
-    return strtoull(text, NULL, 16);
-}
-
-/* Not synced: a session whose note is lost with the power ends with its lease.
- */
-static void write_memo(struct world *w, const char *memo, uint64_t session)
-{
-    char text[MEMO_BYTES + 1];
-    struct slice part = slice_make(text, MEMO_BYTES);
-    struct file *f;
-
-    PRE(session != 0);
-    snprintf(text, sizeof(text), "%016" PRIx64, session);
-    if (file_open(w, memo, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, NULL))
-        return;
-    (void)!file_write_at(f, 0, &part, 1, NULL);
-    file_close(f);
-}
-
 /* End @session of a process that is gone. */
-static void end_other(struct chubby *c, uint64_t session)
+static void end_other(struct lock_client *c, uint64_t session)
 {
     struct chubby_command command = {.operation = CHUBBY_OP_SESSION_CLOSE,
                                      .session = session};
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
 
+    if (session == 0)
+        return;
     chubby_command_put(&command, &body);
     /* If no server answers, the lease ends the session. */
     (void)!client__call(c, CHUBBY_METHOD_EXECUTE, 0, buf_slice(&body), &reply,
@@ -282,16 +259,27 @@ static void end_other(struct chubby *c, uint64_t session)
     buf_close(&reply);
 }
 
-static void end_predecessor(struct chubby *c, const char *memo)
+/* 0: it is no note of ours. */
+static uint64_t noted_session(const char *note)
 {
-    uint64_t session = chubby_noted_session(c->world, memo);
+    bool is_ours = strlen(note) == NOTE_DIGITS &&
+                   strspn(note, "0123456789abcdef") == NOTE_DIGITS;
 
-    if (session)
-        end_other(c, session);
-    write_memo(c->world, memo, c->session);
+    return is_ours ? strtoull(note, NULL, 16) : 0;
 }
 
-static void connect_servers(struct chubby *c, const struct chubby_options *opts)
+static void end_predecessor(struct lock_client *c, const char *memo)
+{
+    char note[CHUBBY_NOTE_BYTES_MAX];
+
+    if (chubby__read_memo(c->world, memo, note))
+        end_other(c, noted_session(note));
+    snprintf(note, sizeof(note), "%016" PRIx64, c->session);
+    chubby__write_memo(c->world, memo, note);
+}
+
+static void connect_servers(struct lock_client *c,
+                            const struct chubby_options *opts)
 {
     const struct rpc_channel_options o = {.security = opts->security,
                                           .connect_timeout_us = 2000000,
@@ -309,11 +297,12 @@ static void connect_servers(struct chubby *c, const struct chubby_options *opts)
         leader_add(c->leader, slice_str(opts->servers[i]));
 }
 
-static struct chubby *client_new(struct world *w,
-                                 const struct chubby_options *opts)
+static struct lock_client *client_new(struct world *w,
+                                      const struct chubby_options *opts)
 {
-    struct chubby *c = mem_zalloc(1, sizeof(*c));
+    struct lock_client *c = mem_zalloc(1, sizeof(*c));
 
+    c->base.ops = &client_ops;
     c->world = w;
     c->on_event = opts->on_event;
     c->ctx = opts->ctx;
@@ -336,7 +325,7 @@ static struct chubby *client_new(struct world *w,
     return c;
 }
 
-static void client_free(struct chubby *c)
+static void client_free(struct lock_client *c)
 {
     PRE(LIST_EMPTY(&c->handles)); /* INV-4 */
     client_cache_close(&c->cache);
@@ -346,22 +335,22 @@ static void client_free(struct chubby *c)
     mem_free(c);
 }
 
-void chubby_end_session(struct world *w,
-                        const struct chubby_options *opts,
-                        uint64_t session)
+void lock_client_end_session(struct world *w,
+                             const struct chubby_options *opts,
+                             const char *note)
 {
-    struct chubby *c = client_new(w, opts);
+    struct lock_client *c = client_new(w, opts);
 
-    end_other(c, session);
+    end_other(c, noted_session(note));
     client_free(c);
 }
 
-int chubby_connect(struct world *w,
-                   const struct chubby_options *opts,
-                   struct chubby **out,
-                   struct err *err)
+int lock_client_connect(struct world *w,
+                        const struct chubby_options *opts,
+                        struct chubby **out,
+                        struct err *err)
 {
-    struct chubby *c;
+    struct lock_client *c;
     int rc;
 
     PRE(opts->server_count > 0);
@@ -389,7 +378,7 @@ int chubby_connect(struct world *w,
         goto fail;
     }
     INVARIANT(c->term != 0);
-    *out = c;
+    *out = &c->base;
     return 0;
 
 fail:
@@ -399,7 +388,7 @@ fail:
 }
 
 struct goodbye {
-    struct chubby *client;
+    struct lock_client *client;
     uint64_t until_ns;
 };
 
@@ -420,7 +409,7 @@ static void say_goodbye(void *arg)
 /* In a fiber of its own, because the caller's may have been cancelled. A
  * session that is not closed makes others wait for its lease before they can
  * change nodes that it has cached. */
-static void chubby_part_session(struct chubby *c)
+static void chubby_part_session(struct lock_client *c)
 {
     uint64_t deadline = fiber_deadline();
     bool haste = fiber_check(NULL) == ERR_CANCELLED;
@@ -433,10 +422,10 @@ static void chubby_part_session(struct chubby *c)
     fiber_join(fiber_start(loop_self(), "lock-goodbye", say_goodbye, &g));
 }
 
-void chubby_disconnect(struct chubby *c)
+static void client_disconnect(struct chubby *base)
 {
-    if (!c)
-        return;
+    struct lock_client *c = client__session(base);
+
     PRE(LIST_EMPTY(&c->handles));
     c->closing = true;
     if (c->state == SESSION_SAFE)
@@ -445,3 +434,24 @@ void chubby_disconnect(struct chubby *c)
     fiber_join(c->keep_alive);
     client_free(c);
 }
+
+static const struct chubby_ops client_ops = {
+    .disconnect = client_disconnect,
+    .is_safe = client_is_safe,
+    .open = client__open,
+    .close = client__close,
+    .read = client__read,
+    .is_cached = client__is_cached,
+    .get_stat = client__get_stat,
+    .list = client__list,
+    .write = client__write,
+    .set_acl = client__set_acl,
+    .remove = client__remove,
+    .acquire = client__acquire,
+    .try_acquire = client__try_acquire,
+    .release = client__release,
+    .sequencer = client__sequencer,
+    .check_sequencer = client__check_sequencer,
+    .list_sessions = client__list_sessions,
+    .list_entries = client__list_entries,
+};

@@ -13,7 +13,7 @@
  *            the cache, client__may_use_cache() guards reads.
  *     INV-3. `heard` belongs to `term`: it only grows until another leader
  *            answers, and then starts at 0: meet_leader().
- *     INV-4. A handle is freed only by chubby_close(); a session ends without
+ *     INV-4. A handle is freed only by client__close(); a session ends without
  *            handles.
  */
 #ifndef CHUBBY_LITE_CHUBBY_CLIENT_H
@@ -27,7 +27,7 @@
 #include "base/core/rand.h"
 #include "base/session/leader.h"
 #include "base/session/window.h"
-#include "chubby-lite/chubby.h"
+#include "chubby-lite/chubby_ops.h"
 #include "chubby-lite/client_cache.h"
 #include "chubby-lite/lock_command.h"
 #include "chubby-lite/wait_queue.h"
@@ -50,7 +50,8 @@ struct stray {
     unsigned event;
 };
 
-struct chubby {
+struct lock_client {
+    struct chubby base;
     struct world *world;
     chubby_event_cb on_event;
     void *ctx;
@@ -73,21 +74,21 @@ struct chubby {
     struct session_window window;
     struct wait_queue landed; /* Woken when a command ends. */
     /* Handles. */
-    LIST_HEAD(, chubby_handle) handles;
+    LIST_HEAD(, lock_client_handle) handles;
     unsigned opening_count; /* Calls that open one. */
     struct stray strays[CLIENT_STRAYS_MAX];
     size_t stray_count;
     struct client_cache cache;
 };
 
-struct chubby_handle {
-    struct chubby *client;
-    LIST_ENTRY(chubby_handle) link;
+struct lock_client_handle {
+    struct chubby_handle base;
+    struct lock_client *client;
+    LIST_ENTRY(lock_client_handle) link;
     uint64_t id;
     uint64_t instance;
     bool is_ephemeral;
     bool cache_off;
-    char *path; /* Owned. */
 };
 
 /* --- client_call.c ------------------------------------------------------- */
@@ -97,7 +98,7 @@ struct chubby_handle {
 bool client__is_transient(int code);
 /* Try until it is answered, the session has expired, or the caller's deadline
  * or cancellation comes. Parks. */
-MUST_CHECK int client__call(struct chubby *c,
+MUST_CHECK int client__call(struct lock_client *c,
                             uint32_t method,
                             uint64_t timeout_us,
                             struct slice body,
@@ -105,7 +106,7 @@ MUST_CHECK int client__call(struct chubby *c,
                             struct err *err);
 /* Have @command executed once; @a borrows from @reply. Parks. Errors: those of
  * the machine too. */
-MUST_CHECK int client__execute(struct chubby *c,
+MUST_CHECK int client__execute(struct lock_client *c,
                                struct chubby_command *command,
                                struct buf *reply,
                                struct chubby_answer *a,
@@ -118,8 +119,78 @@ client__answer(struct slice bytes, struct chubby_answer *a, struct err *err);
 /* --- chubby_client.c ----------------------------------------------------- */
 
 /* May the cache be used now? */
-bool client__may_use_cache(const struct chubby *c);
+bool client__may_use_cache(const struct lock_client *c);
 /* Pass on an event of the session (0), or of handle @id. */
-void client__notify(struct chubby *c, uint64_t id, unsigned event);
+void client__notify(struct lock_client *c, uint64_t id, unsigned event);
+
+/* --- the operations of chubby_ops.h --------------------------------------- */
+
+static inline struct lock_client *client__session(struct chubby *base)
+{
+    return (struct lock_client *)base;
+}
+
+static inline struct lock_client_handle *
+client__handle(struct chubby_handle *base)
+{
+    return (struct lock_client_handle *)base;
+}
+
+/* As the public functions: client_handle.c, client_survey.c. */
+int client__open(struct chubby *base,
+                 const char *path,
+                 unsigned flags,
+                 const struct chubby_open_options *opts,
+                 struct chubby_handle **out,
+                 struct err *err);
+void client__close(struct chubby_handle *base);
+int client__read(struct chubby_handle *base,
+                 struct buf *out,
+                 struct chubby_stat *stat,
+                 struct err *err);
+bool client__is_cached(const struct chubby_handle *base);
+int client__get_stat(struct chubby_handle *base,
+                     struct chubby_stat *stat,
+                     struct err *err);
+int client__list(struct chubby_handle *base,
+                 char ***names,
+                 size_t *count,
+                 struct err *err);
+int client__write(struct chubby_handle *base,
+                  struct slice contents,
+                  uint64_t if_generation,
+                  struct err *err);
+int client__set_acl(struct chubby_handle *base,
+                    const char *read,
+                    const char *write,
+                    const char *change,
+                    struct err *err);
+int client__remove(struct chubby_handle *base, struct err *err);
+int client__acquire(struct chubby_handle *base,
+                    enum chubby_lock mode,
+                    struct err *err);
+int client__try_acquire(struct chubby_handle *base,
+                        enum chubby_lock mode,
+                        struct err *err);
+int client__release(struct chubby_handle *base, struct err *err);
+int client__sequencer(struct chubby_handle *base,
+                      char text[CHUBBY_SEQUENCER_BYTES_MAX],
+                      struct err *err);
+int client__check_sequencer(struct chubby *base,
+                            struct slice sequencer,
+                            struct err *err);
+int client__list_sessions(struct chubby *base,
+                          uint64_t after,
+                          uint32_t limit,
+                          struct arena *a,
+                          struct chubby_session_list *out,
+                          struct err *err);
+int client__list_entries(struct chubby *base,
+                         const char *path,
+                         const char *after,
+                         uint32_t limit,
+                         struct arena *a,
+                         struct chubby_entry_list *out,
+                         struct err *err);
 
 #endif /* CHUBBY_LITE_CHUBBY_CLIENT_H */

@@ -20,8 +20,9 @@ bool client__is_transient(int code)
 }
 
 /* Wait before the next try, but not past a change of the session's state. */
-static int
-pause_before(struct chubby *c, const struct leader_search *s, struct err *err)
+static int pause_before(struct lock_client *c,
+                        const struct leader_search *s,
+                        struct err *err)
 {
     uint64_t us = leader_pause_us(c->leader, s);
     int rc = 0;
@@ -33,7 +34,7 @@ pause_before(struct chubby *c, const struct leader_search *s, struct err *err)
 }
 
 /* Wait while the session is in jeopardy. */
-static int wait_safe(struct chubby *c, struct err *err)
+static int wait_safe(struct lock_client *c, struct err *err)
 {
     int rc = 0;
 
@@ -46,7 +47,7 @@ static int wait_safe(struct chubby *c, struct err *err)
     return rc;
 }
 
-int client__call(struct chubby *c,
+int client__call(struct lock_client *c,
                  uint32_t method,
                  uint64_t timeout_us,
                  struct slice body,
@@ -95,7 +96,7 @@ int client__answer(struct slice bytes, struct chubby_answer *a, struct err *err)
     return rc;
 }
 
-int client__execute(struct chubby *c,
+int client__execute(struct lock_client *c,
                     struct chubby_command *command,
                     struct buf *reply,
                     struct chubby_answer *a,

@@ -10,14 +10,9 @@
 /* How long one call waits for a lock before it asks again. */
 #define ACQUIRE_US UINT64_C(20000000)
 
-const char *chubby_path(const struct chubby_handle *h)
-{
-    return h->path;
-}
-
 /* --- opening and closing ------------------------------------------------- */
 
-static void give_strays(struct chubby *c, uint64_t id)
+static void give_strays(struct lock_client *c, uint64_t id)
 {
     size_t i;
     size_t kept = 0;
@@ -36,16 +31,17 @@ static void give_strays(struct chubby *c, uint64_t id)
         client__notify(c, id, own[i].event);
 }
 
-static struct chubby_handle *
-handle_new(struct chubby *c, const char *path, const struct chubby_answer *a)
+static struct lock_client_handle *handle_new(struct lock_client *c,
+                                             const char *path,
+                                             const struct chubby_answer *a)
 {
-    struct chubby_handle *h = mem_zalloc(1, sizeof(*h));
+    struct lock_client_handle *h = mem_zalloc(1, sizeof(*h));
 
     h->client = c;
     h->id = a->handle;
     h->instance = a->stat.instance;
     h->is_ephemeral = a->stat.is_ephemeral;
-    h->path = mem_strdup(path);
+    h->base = (struct chubby_handle){&c->base, mem_strdup(path)};
     LIST_INSERT_HEAD(&c->handles, h, link);
     return h;
 }
@@ -64,13 +60,14 @@ static void set_acl(struct chubby_command *command,
     }
 }
 
-int chubby_open(struct chubby *c,
-                const char *path,
-                unsigned flags,
-                const struct chubby_open_options *opts,
-                struct chubby_handle **out,
-                struct err *err)
+int client__open(struct chubby *base,
+                 const char *path,
+                 unsigned flags,
+                 const struct chubby_open_options *opts,
+                 struct chubby_handle **out,
+                 struct err *err)
 {
+    struct lock_client *c = client__session(base);
     struct chubby_open_options none = {.events = 0};
     struct chubby_command command = {
         .operation = CHUBBY_OP_OPEN, .path = slice_str(path), .flags = flags};
@@ -93,8 +90,9 @@ int chubby_open(struct chubby *c,
     } else {
         if (a.created) /* Its parent has one more. */
             client_cache_drop_all(&c->cache);
-        *out = handle_new(c, path, &a);
-        (*out)->cache_off = flags & CHUBBY_UNCACHED;
+        struct lock_client_handle *h = handle_new(c, path, &a);
+        h->cache_off = flags & CHUBBY_UNCACHED;
+        *out = &h->base;
         give_strays(c, a.handle);
     }
     buf_close(&reply);
@@ -102,7 +100,7 @@ int chubby_open(struct chubby *c,
 }
 
 /* Execute @command on @h. */
-static int execute_on(struct chubby_handle *h,
+static int execute_on(struct lock_client_handle *h,
                       struct chubby_command *command,
                       struct chubby_answer *a,
                       struct err *err)
@@ -114,37 +112,36 @@ static int execute_on(struct chubby_handle *h,
     command->handle = h->id;
     rc = client__execute(h->client, command, &reply, a, err);
     if (rc)
-        err_wrap(err, "%s", h->path);
+        err_wrap(err, "%s", h->base.path);
     a->text = SLICE_EMPTY;
     buf_close(&reply);
     return rc;
 }
 
-void chubby_close(struct chubby_handle *h)
+void client__close(struct chubby_handle *base)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct chubby_command command = {.operation = CHUBBY_OP_CLOSE};
     struct chubby_answer a;
 
-    if (!h)
-        return;
     PRE(h->client);
     LIST_REMOVE(h, link);
     if (execute_on(h, &command, &a, NULL) == 0 && h->is_ephemeral)
         client_cache_drop_all(&h->client->cache);
-    mem_free(h->path);
+    mem_free(h->base.path);
     mem_free(h);
 }
 
 /* --- reading ------------------------------------------------------------- */
 
 /* Ask the leader; @v borrows from @reply. */
-static int chubby_handle_ask(struct chubby_handle *h,
+static int chubby_handle_ask(struct lock_client_handle *h,
                              enum chubby_read_kind kind,
                              struct buf *reply,
                              struct chubby_view *v,
                              struct err *err)
 {
-    struct chubby *c = h->client;
+    struct lock_client *c = h->client;
     struct chubby_query q = {c->session, h->id, kind};
     uint64_t drop_count = c->cache.drop_count;
     struct buf body = BUF_INIT;
@@ -155,7 +152,7 @@ static int chubby_handle_ask(struct chubby_handle *h,
     if (!rc)
         rc = chubby_view_get(buf_slice(reply), v, err);
     if (rc)
-        err_wrap(err, "%s", h->path);
+        err_wrap(err, "%s", h->base.path);
     else if (v->cacheable && kind <= CHUBBY_READ_CHILDREN &&
              drop_count == c->cache.drop_count) {
         INVARIANT(c->state == SESSION_SAFE); /* INV-2 */
@@ -165,10 +162,10 @@ static int chubby_handle_ask(struct chubby_handle *h,
     return rc;
 }
 
-static const struct cached *find_cached(const struct chubby_handle *h,
+static const struct cached *find_cached(const struct lock_client_handle *h,
                                         enum chubby_read_kind kind)
 {
-    struct chubby *c = h->client;
+    struct lock_client *c = h->client;
 
     PRE(kind <= CHUBBY_READ_CHILDREN);
     if (!client__may_use_cache(c) || h->cache_off)
@@ -176,13 +173,15 @@ static const struct cached *find_cached(const struct chubby_handle *h,
     return client_cache_get(&c->cache, h->instance, kind);
 }
 
-bool chubby_is_cached(const struct chubby_handle *h)
+bool client__is_cached(const struct chubby_handle *base)
 {
+    const struct lock_client_handle *h =
+        (const struct lock_client_handle *)base;
     return find_cached(h, CHUBBY_READ_CONTENTS) != NULL;
 }
 
 /* From the cache, or else from the leader. */
-static int chubby_handle_look(struct chubby_handle *h,
+static int chubby_handle_look(struct lock_client_handle *h,
                               enum chubby_read_kind kind,
                               struct buf *reply,
                               struct chubby_view *v,
@@ -198,11 +197,12 @@ static int chubby_handle_look(struct chubby_handle *h,
     return 0;
 }
 
-int chubby_read(struct chubby_handle *h,
-                struct buf *out,
-                struct chubby_stat *stat,
-                struct err *err)
+int client__read(struct chubby_handle *base,
+                 struct buf *out,
+                 struct chubby_stat *stat,
+                 struct err *err)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct buf reply = BUF_INIT;
     struct chubby_view v;
     /* A cached state may be old: locks and lists change without an
@@ -220,10 +220,11 @@ int chubby_read(struct chubby_handle *h,
     return rc;
 }
 
-int chubby_get_stat(struct chubby_handle *h,
-                    struct chubby_stat *stat,
-                    struct err *err)
+int client__get_stat(struct chubby_handle *base,
+                     struct chubby_stat *stat,
+                     struct err *err)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct buf reply = BUF_INIT;
     struct chubby_view v;
     int rc = chubby_handle_ask(h, CHUBBY_READ_STAT, &reply, &v, err);
@@ -254,11 +255,12 @@ take_names(struct slice bytes, char ***names, size_t *count, struct err *err)
     return err_set(err, ERR_CORRUPT, "malformed list of names");
 }
 
-int chubby_list(struct chubby_handle *h,
-                char ***names,
-                size_t *count,
-                struct err *err)
+int client__list(struct chubby_handle *base,
+                 char ***names,
+                 size_t *count,
+                 struct err *err)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct buf reply = BUF_INIT;
     struct chubby_view v;
     int rc = chubby_handle_look(h, CHUBBY_READ_CHILDREN, &reply, &v, err);
@@ -269,22 +271,14 @@ int chubby_list(struct chubby_handle *h,
     return rc;
 }
 
-void chubby_names_free(char **names, size_t count)
-{
-    size_t i;
-
-    for (i = 0; i < count; i++)
-        mem_free(names[i]);
-    mem_free(names);
-}
-
 /* --- changing ------------------------------------------------------------ */
 
-int chubby_write(struct chubby_handle *h,
-                 struct slice contents,
-                 uint64_t if_generation,
-                 struct err *err)
+int client__write(struct chubby_handle *base,
+                  struct slice contents,
+                  uint64_t if_generation,
+                  struct err *err)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct chubby_command command = {.operation = CHUBBY_OP_WRITE,
                                      .has_generation = if_generation != 0,
                                      .generation = if_generation,
@@ -294,7 +288,7 @@ int chubby_write(struct chubby_handle *h,
 
     if (contents.len > CHUBBY_CONTENTS_BYTES_MAX)
         return err_set(err, ERR_TOOBIG, "%s: a file has at most %zu bytes",
-                       h->path, CHUBBY_CONTENTS_BYTES_MAX);
+                       h->base.path, CHUBBY_CONTENTS_BYTES_MAX);
     /* Before, for reads that begin meanwhile; after, for answers that came. */
     client_cache_drop(&h->client->cache, h->instance);
     rc = execute_on(h, &command, &a, err);
@@ -302,12 +296,13 @@ int chubby_write(struct chubby_handle *h,
     return rc;
 }
 
-int chubby_set_acl(struct chubby_handle *h,
-                   const char *read,
-                   const char *write,
-                   const char *change,
-                   struct err *err)
+int client__set_acl(struct chubby_handle *base,
+                    const char *read,
+                    const char *write,
+                    const char *change,
+                    struct err *err)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct chubby_command command = {.operation = CHUBBY_OP_SET_ACL};
     struct chubby_answer a;
 
@@ -315,8 +310,9 @@ int chubby_set_acl(struct chubby_handle *h,
     return execute_on(h, &command, &a, err);
 }
 
-int chubby_delete(struct chubby_handle *h, struct err *err)
+int client__remove(struct chubby_handle *base, struct err *err)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct chubby_command command = {.operation = CHUBBY_OP_DELETE};
     struct chubby_answer a;
     int rc;
@@ -329,10 +325,11 @@ int chubby_delete(struct chubby_handle *h, struct err *err)
 
 /* --- locks --------------------------------------------------------------- */
 
-int chubby_try_acquire(struct chubby_handle *h,
-                       enum chubby_lock mode,
-                       struct err *err)
+int client__try_acquire(struct chubby_handle *base,
+                        enum chubby_lock mode,
+                        struct err *err)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct chubby_command command = {.operation = CHUBBY_OP_ACQUIRE,
                                      .flags = (unsigned)mode};
     struct chubby_answer a;
@@ -340,11 +337,12 @@ int chubby_try_acquire(struct chubby_handle *h,
     return execute_on(h, &command, &a, err);
 }
 
-int chubby_acquire(struct chubby_handle *h,
-                   enum chubby_lock mode,
-                   struct err *err)
+int client__acquire(struct chubby_handle *base,
+                    enum chubby_lock mode,
+                    struct err *err)
 {
-    struct chubby *c = h->client;
+    struct lock_client_handle *h = client__handle(base);
+    struct lock_client *c = h->client;
     /* Without a number: acquiring a lock twice is harmless, and an answer that
      * it is busy must not be kept. */
     struct chubby_command command = {.operation = CHUBBY_OP_ACQUIRE,
@@ -362,30 +360,33 @@ int chubby_acquire(struct chubby_handle *h,
     if (!rc)
         rc = client__answer(buf_slice(&reply), &a, err);
     if (rc)
-        err_wrap(err, "lock %s", h->path);
+        err_wrap(err, "lock %s", h->base.path);
     buf_close(&body);
     buf_close(&reply);
     return rc;
 }
 
-int chubby_release(struct chubby_handle *h, struct err *err)
+int client__release(struct chubby_handle *base, struct err *err)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct chubby_command command = {.operation = CHUBBY_OP_RELEASE};
     struct chubby_answer a;
 
     return execute_on(h, &command, &a, err);
 }
 
-int chubby_sequencer(struct chubby_handle *h,
-                     char text[CHUBBY_SEQUENCER_BYTES_MAX],
-                     struct err *err)
+int client__sequencer(struct chubby_handle *base,
+                      char text[CHUBBY_SEQUENCER_BYTES_MAX],
+                      struct err *err)
 {
+    struct lock_client_handle *h = client__handle(base);
     struct buf reply = BUF_INIT;
     struct chubby_view v;
     int rc = chubby_handle_ask(h, CHUBBY_READ_SEQUENCER, &reply, &v, err);
 
     if (!rc && v.bytes.len >= CHUBBY_SEQUENCER_BYTES_MAX)
-        rc = err_set(err, ERR_CORRUPT, "%s: the sequencer is long", h->path);
+        rc = err_set(err, ERR_CORRUPT, "%s: the sequencer is long",
+                     h->base.path);
     if (!rc) {
         memcpy(text, v.bytes.data, v.bytes.len);
         text[v.bytes.len] = '\0';
@@ -394,10 +395,11 @@ int chubby_sequencer(struct chubby_handle *h,
     return rc;
 }
 
-int chubby_check_sequencer(struct chubby *c,
-                           struct slice sequencer,
-                           struct err *err)
+int client__check_sequencer(struct chubby *base,
+                            struct slice sequencer,
+                            struct err *err)
 {
+    struct lock_client *c = client__session(base);
     const struct chubby_check q = {sequencer};
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;

@@ -7,7 +7,7 @@
 #include "chubby-lite/lock_wire.h"
 
 /* Ask, and keep the answer in @a. Parks. */
-static int client_ask(struct chubby *c,
+static int client_ask(struct lock_client *c,
                       enum chubby_method method,
                       const struct chubby_survey *q,
                       struct arena *a,
@@ -27,13 +27,14 @@ static int client_ask(struct chubby *c,
     return rc;
 }
 
-int chubby_list_sessions(struct chubby *c,
-                         uint64_t after,
-                         uint32_t limit,
-                         struct arena *a,
-                         struct chubby_session_list *out,
-                         struct err *err)
+int client__list_sessions(struct chubby *base,
+                          uint64_t after,
+                          uint32_t limit,
+                          struct arena *a,
+                          struct chubby_session_list *out,
+                          struct err *err)
 {
+    struct lock_client *c = client__session(base);
     const struct chubby_survey q = {
         .session = after, .limit = MIN_OF(limit, (uint32_t)CHUBBY_SURVEY_MAX)};
     struct slice answer;
@@ -42,14 +43,15 @@ int chubby_list_sessions(struct chubby *c,
     return rc ? rc : chubby_session_list_get(answer, a, out, err);
 }
 
-int chubby_list_entries(struct chubby *c,
-                        const char *path,
-                        const char *after,
-                        uint32_t limit,
-                        struct arena *a,
-                        struct chubby_entry_list *out,
-                        struct err *err)
+int client__list_entries(struct chubby *base,
+                         const char *path,
+                         const char *after,
+                         uint32_t limit,
+                         struct arena *a,
+                         struct chubby_entry_list *out,
+                         struct err *err)
 {
+    struct lock_client *c = client__session(base);
     const struct chubby_survey q = {
         .path = slice_str(path),
         .after = slice_str(after ? after : ""),

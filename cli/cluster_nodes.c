@@ -275,8 +275,12 @@ static int write_conf(const struct cluster *c,
                "log = \"%s/%s/log\"\n"
                "pid-file = \"%s/%s/pid\"\n",
                n->name, real, n->name, n->address, n->console, buf_cstr(&cell),
-               in_cell ? CLUSTER_CELL_ROLES : CLUSTER_OTHER_ROLES, index + 1,
-               real, real, n->name, real, n->name);
+               !in_cell          ? CLUSTER_OTHER_ROLES
+               : c->lock_service ? &CLUSTER_CELL_ROLES[sizeof("lock,") - 1]
+                                 : CLUSTER_CELL_ROLES,
+               index + 1, real, real, n->name, real, n->name);
+    if (c->lock_service)
+        buf_printf(&text, "lock-service = \"%s\"\n", c->lock_service);
     free(real);
     rc = cluster_make_dir(n->dir, err);
     if (rc == 0)
@@ -323,6 +327,7 @@ static int refuse_store(const char *dir, struct err *err)
 int cluster_create(struct world *w,
                    const char *dir,
                    size_t count,
+                   const char *lock_service,
                    struct cluster *out,
                    struct err *err)
 {
@@ -334,7 +339,8 @@ int cluster_create(struct world *w,
         return rc;
     cluster_close(out);
     PRE(count > 0 && count <= CLUSTER_NODES_MAX);
-    *out = (struct cluster){.dir = mem_strdup(dir)};
+    *out =
+        (struct cluster){.dir = mem_strdup(dir), .lock_service = lock_service};
     return make_cluster(w, out, count, err);
 }
 

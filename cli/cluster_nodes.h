@@ -37,16 +37,19 @@ struct cluster {
     char *dir; /* Owned. */
     struct cluster_node nodes[CLUSTER_NODES_MAX];
     size_t node_count;
+    const char *lock_service; /* Of one that is made; NULL: our own. */
 };
 
 /* The cluster at @dir. The caller closes @out in any case. Errors:
  * ERR_NOTFOUND, those of reading its files. */
 MUST_CHECK int
 cluster_open(const char *dir, struct cluster *out, struct err *err);
-/* The same; it is made with @count nodes when it is not there. */
+/* The same; it is made with @count nodes when it is not there, and with the
+ * lock service @lock_service (NULL: our own; borrowed). */
 MUST_CHECK int cluster_create(struct world *w,
                               const char *dir,
                               size_t count,
+                              const char *lock_service,
                               struct cluster *out,
                               struct err *err);
 void cluster_close(struct cluster *c);

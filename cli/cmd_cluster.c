@@ -33,6 +33,9 @@
 
 static const struct option cluster_options[] = {
     {"nodes", 'n', "N", "how many there shall be (3), when it is made"},
+    {"lock-service", 0, "WHERE",
+     "its locks, when it is made: zookeeper:HOST:PORT,…\n"
+     "(our own)"},
     {"data", 0, "DIR", "where the cluster lies (quarry-cluster)"},
     {NULL, 0, NULL, NULL},
 };
@@ -197,7 +200,8 @@ static int run_start(struct cli *cli, const struct args *args, struct err *err)
         rc = check_target(cli, args, err);
     if (rc)
         return rc;
-    rc = cluster_create(cli->world, dir_of(cli, args), (size_t)count, &c, err);
+    rc = cluster_create(cli->world, dir_of(cli, args), (size_t)count,
+                        args_value(args, "lock-service"), &c, err);
     if (rc == 0 && args_flag(args, "nodes") && c.node_count != count)
         rc = usage_error(args, err, "%s has %zu nodes already", c.dir,
                          c.node_count);

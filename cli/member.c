@@ -122,6 +122,10 @@ static int member_command_list(struct remote *r, struct err *err)
         if (!is_meant(r, &services[i]))
             continue;
         rc = member_command_look(r, &services[i], view, err);
+        if (rc == ERR_UNSUPPORTED && !args_value(r->args, "service")) {
+            rc = 0; /* Others run the lock service. */
+            continue;
+        }
         for (size_t j = 0; rc == 0 && j < view->status.member_count; j++)
             add_member(&sheet, &services[i], &view->status, j);
         if (rc == 0 && view->status.role != REPLICA_LEADER)
@@ -214,7 +218,8 @@ static int member_command_change(struct remote *r, struct err *err)
             cli_remark(r->cli, "%s: %s %s", services[i].name, r->args->words[0],
                        c->done);
         any |= rc == 0;
-        if (rc && rc != ERR_NOTFOUND)
+        if (rc && rc != ERR_NOTFOUND &&
+            (rc != ERR_UNSUPPORTED || args_value(r->args, "service")))
             err_wrap(err, "%s", services[i].name);
         else
             rc = 0;

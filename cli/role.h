@@ -55,6 +55,9 @@ struct role_env {
                             namenodes, the same on every node. */
     const char *const *cell_members; /* The same, one by one. */
     size_t cell_count;
+    const char *const *lock_servers; /* Whom sessions are opened with: the cell,
+                                        or a service that others run. */
+    size_t lock_server_count;
     size_t cell_index;        /* Of this node among them; SIZE_MAX: not one. */
     const char *cluster;      /* Name of the cluster. */
     const char *rack;         /* "" when not told. */

@@ -97,9 +97,9 @@ jobs_role_open(const struct role_env *env, void **out, struct err *err)
                                       .rack = env->rack,
                                       .security = env->security};
     struct job_master_options o = {.address = env->address,
-                                   .cell = env->cell_members,
+                                   .cell = env->lock_servers,
                                    .metrics = env->metrics,
-                                   .cell_count = env->cell_count,
+                                   .cell_count = env->lock_server_count,
                                    .security = env->security,
                                    .store_options = &h->store,
                                    .encrypts = env->master_keys != NULL,

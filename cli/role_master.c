@@ -95,8 +95,8 @@ master_role_open(const struct role_env *env, void **out, struct err *err)
                                       .name = env->address,
                                       .security = env->security};
     struct master_options o = {.address = env->address,
-                               .cell = env->cell_members,
-                               .cell_count = env->cell_count,
+                               .cell = env->lock_servers,
+                               .cell_count = env->lock_server_count,
                                .security = env->security,
                                .metrics = env->metrics,
                                .open_client = open_client,

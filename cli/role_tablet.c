@@ -109,8 +109,8 @@ static int
 tablet_role_open(const struct role_env *env, void **out, struct err *err)
 {
     struct tablet_host *h = mem_zalloc(1, sizeof(*h));
-    struct tablet_server_options o = {.cell = env->cell_members,
-                                      .cell_count = env->cell_count,
+    struct tablet_server_options o = {.cell = env->lock_servers,
+                                      .cell_count = env->lock_server_count,
                                       .security = env->security,
                                       .open_fs = open_files,
                                       .open_client = open_client,

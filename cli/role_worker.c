@@ -122,8 +122,8 @@ static int
 worker_role_open(const struct role_env *env, void **out, struct err *err)
 {
     struct worker_role_state *h = mem_zalloc(1, sizeof(*h));
-    struct worker_options o = {.cell = env->cell_members,
-                               .cell_count = env->cell_count,
+    struct worker_options o = {.cell = env->lock_servers,
+                               .cell_count = env->lock_server_count,
                                .security = env->security,
                                .name = env->name,
                                .rack = env->rack,

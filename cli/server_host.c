@@ -4,6 +4,7 @@
  */
 #include "cli/server_host.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -20,6 +21,8 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "base/trace/tracer.h"
+#include "chubby-lite/lock_elsewhere.h"
+#include "chubby-lite/lock_service.h"
 #include "cli/console/console.h"
 #include "cli/method_names.h"
 #include "cli/monitor/monitor.h"
@@ -244,6 +247,12 @@ static void fill_env(struct server_host *h, struct world *w)
         h->env.cell_count = 1;
         h->env.cell_index = 0;
     }
+    h->env.lock_servers = h->env.cell_members;
+    h->env.lock_server_count = h->env.cell_count;
+    if (*s->lock_service) {
+        h->env.lock_servers = (const char *const *)&s->lock_service;
+        h->env.lock_server_count = 1;
+    }
 }
 
 /* The first role that is not well. */
@@ -350,6 +359,18 @@ static void let_act(struct server_host *h)
     rpc_server_let_act(h->server, cluster_roles_may_act, h->cluster);
 }
 
+/* Clients of the cluster, those in this process too, ask its nodes for locks.
+ */
+static int name_lock_service(struct server_host *h, struct err *err)
+{
+    const char *where = h->settings->lock_service;
+    PRE(!h->elsewhere);
+    /* Clients in this process, which know the cluster's nodes, and processes
+     * that it starts need its credentials. */
+    setenv(LOCK_SERVICE_VARIABLE, where, 1);
+    return lock_elsewhere_open(h->server, where, &h->elsewhere, err);
+}
+
 /* Of a sampler that the environment names, the settings come first. */
 static int open_exporter(struct server_host *h, struct err *err)
 {
@@ -393,6 +414,8 @@ int server_host_open(struct world *w,
     world_set_tracer(w, h->tracer);
     fill_env(h, w);
     server_host_add_methods(h);
+    if (rc == 0 && *s->lock_service)
+        rc = name_lock_service(h, err);
     if (rc == 0)
         rc = open_exporter(h, err);
     if (rc == 0) {
@@ -515,6 +538,7 @@ void server_host_close(struct server_host *h)
         r->role->close(r->self);
     }
     rpc_server_free(h->server);
+    lock_elsewhere_close(h->elsewhere);
     cluster_roles_free(h->cluster);
     world_set_tracer(h->env.world, NULL);
     otlp_exporter_close(h->exporter, EXPORT_PATIENCE_US);

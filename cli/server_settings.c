@@ -14,6 +14,7 @@
 #include "base/rpc/security.h"
 #include "base/runtime/busy_poll.h"
 #include "base/runtime/world.h"
+#include "chubby-lite/lock_service.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/remote_call.h"
@@ -33,6 +34,9 @@ const struct option server_options[] = {
     {"cell", 0, "ADDR,…",
      "the nodes with lock servers and namenodes, the\n"
      "same on every node (this node alone)"},
+    {"lock-service", 0, "WHERE",
+     "locks in zookeeper:HOST:PORT,…/ROOT\n"
+     "instead of the role lock, the same on every node"},
     {"name", 0, "NAME", "of this node (its address)"},
     {"rack", 0, "NAME", "where it stands: copies are spread over racks"},
     {"console", 0, "ADDR", "show pages and metrics there, by HTTP"},
@@ -169,6 +173,11 @@ static bool is_wanted(const struct role *r, struct slice list)
     return false;
 }
 
+static bool is_lock(const struct role *r)
+{
+    return strcmp(r->name, "lock") == 0;
+}
+
 /* Roles come in the table's order, whatever the list's. */
 static int
 read_roles(struct server_settings *s, const char *text, struct err *err)
@@ -180,7 +189,8 @@ read_roles(struct server_settings *s, const char *text, struct err *err)
             return unknown_role(item, err);
     for (size_t i = 0; server_roles[i]; i++) {
         PRE(s->role_count < SERVER_ROLES_MAX);
-        if (!*text || is_wanted(server_roles[i], slice_str(text)))
+        if (*text ? is_wanted(server_roles[i], slice_str(text))
+                  : !*s->lock_service || !is_lock(server_roles[i]))
             s->roles[s->role_count++] = server_roles[i];
     }
     return 0;
@@ -190,6 +200,13 @@ static int read_cell(struct server_settings *s, struct err *err)
 {
     struct slice list = slice_str(s->cell);
     struct slice item;
+    if (lock_service_is_named(list)) {
+        err_set(err, ERR_INVALID,
+                "cell = %s: the cell is the nodes that keep the names of files",
+                s->cell);
+        err_hint(err, "a lock service that others run is lock-service = …");
+        return ERR_INVALID;
+    }
     while (next_item(&list, &item)) {
         if (s->cell_count == SERVER_CELL_MAX)
             return err_set(err, ERR_INVALID, "a cell has at most %d nodes",
@@ -197,6 +214,22 @@ static int read_cell(struct server_settings *s, struct err *err)
         s->cell_members[s->cell_count++] = mem_strndup(item.data, item.len);
     }
     return 0;
+}
+
+static int check_lock_service(const struct server_settings *s, struct err *err)
+{
+    struct lock_service where;
+    int rc = 0;
+    if (!*s->lock_service)
+        return 0;
+    rc = lock_service_parse(slice_str(s->lock_service), &where, err);
+    lock_service_close(&where);
+    for (size_t i = 0; i < s->role_count && rc == 0; i++)
+        if (is_lock(s->roles[i]))
+            rc = err_set(err, ERR_INVALID,
+                         "lock-service says where the locks are: leave the "
+                         "role lock out of roles");
+    return rc;
 }
 
 /* --- all of them --------------------------------------------------------- */
@@ -293,6 +326,7 @@ static const struct {
     {"cluster", offsetof(struct server_settings, cluster), "quarry"},
     {"rack", offsetof(struct server_settings, rack), ""},
     {"cell", offsetof(struct server_settings, cell), ""},
+    {"lock-service", offsetof(struct server_settings, lock_service), ""},
     {"key", offsetof(struct server_settings, key), ""},
     {"certificate", offsetof(struct server_settings, certificate), ""},
     {"certificate-key", offsetof(struct server_settings, certificate_key), ""},
@@ -392,6 +426,8 @@ int server_settings_read(struct world *w,
         rc = take_texts(out, args, err);
     if (rc == 0)
         rc = read_cell(out, err);
+    if (rc == 0)
+        rc = check_lock_service(out, err);
     if (rc == 0)
         rc = check_security(out, err);
     if (rc == 0)

@@ -35,6 +35,7 @@ struct server_settings {
     char *rack;
     char *cell;
     char *cell_members[SERVER_CELL_MAX];
+    char *lock_service; /* That others run (lock_service.h); "": our own. */
     size_t cell_count;
     const struct role *roles[SERVER_ROLES_MAX];
     size_t role_count;

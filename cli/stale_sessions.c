@@ -21,7 +21,7 @@
 
 struct old_session {
     const struct role_env *env;
-    uint64_t number;
+    char note[CHUBBY_NOTE_BYTES_MAX];
     struct fiber *fiber;
 };
 
@@ -34,14 +34,13 @@ struct stale_sessions {
 static void stale_sessions_add(struct stale_sessions *o, const char *name)
 {
     struct buf path = BUF_INIT;
-    uint64_t session;
+    struct old_session *s;
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || o->count == SESSIONS_MAX)
         return;
     buf_printf(&path, "%s/%s", o->env->data, name);
-    session = chubby_noted_session(o->env->world, buf_cstr(&path));
-    if (session)
-        o->sessions[o->count++] =
-            (struct old_session){.env = o->env, .number = session};
+    s = &o->sessions[o->count];
+    s->env = o->env;
+    o->count += chubby_noted_session(o->env->world, buf_cstr(&path), s->note);
     buf_close(&path);
 }
 
@@ -64,12 +63,13 @@ static void run_end(void *arg)
 {
     const struct old_session *o = arg;
     struct world *w = o->env->world;
-    const struct chubby_options opts = {.servers = o->env->cell_members,
-                                        .server_count = o->env->cell_count,
+    const struct chubby_options opts = {.servers = o->env->lock_servers,
+                                        .server_count =
+                                            o->env->lock_server_count,
                                         .security = o->env->security};
-    PRE(o->number > 0);
+    PRE(o->note[0]);
     (void)fiber_set_deadline(world_mono_ns(w) + END_US * 1000);
-    chubby_end_session(w, &opts, o->number);
+    chubby_end_session(w, &opts, o->note);
 }
 
 /* All at once: the end of one waits for the caches of those that live. */

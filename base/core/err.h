@@ -90,6 +90,9 @@ enum err_detail {
     ERR_DETAIL_HUNG_UP = 10,
     /* A program failed; the subject is where: SOURCE:LINE:COLUMN. */
     ERR_DETAIL_PLACE = 11,
+    /* ERR_NOTFOUND: others run the cluster's lock service; the subject says
+     * where (lock_service.h). */
+    ERR_DETAIL_LOCK_SERVICE = 12,
     ERR_DETAIL_COUNT
 };
 

@@ -202,7 +202,8 @@ static bool use_node(struct history_state *s,
         return false;
     if (rc || input->kind == LOCK_DELETE || input->kind == LOCK_WRITE)
         return true;
-    return output->c == s->v[FILE_GENERATION] &&
+    return (output->c == LOCK_GENERATION_UNKNOWN ||
+            output->c == s->v[FILE_GENERATION]) &&
            (input->kind == LOCK_STAT || output->b == s->v[FILE_CONTENTS]);
 }
 

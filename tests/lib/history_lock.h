@@ -67,6 +67,9 @@ struct lock_input {
     bool shared;         /* CHECK: the sequencer's mode. */
 };
 
+/* Of a READ that did not ask for it. */
+#define LOCK_GENERATION_UNKNOWN UINT64_MAX
+
 /* An answer, besides its code. */
 struct lock_answer {
     uint64_t instance;   /* READ, STAT; 0: not known. */

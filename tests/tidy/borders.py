@@ -295,6 +295,9 @@ ALLOWED = {
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
     "cli/member": ["base/", "chubby-lite/server.h", "cli/"],
     "cli/stale_sessions": ["base/", "chubby-lite/chubby.h", "cli/"],
+    "cli/server_settings": ["base/", "chubby-lite/lock_service.h", "cli/"],
+    "cli/server_host": ["base/", "chubby-lite/lock_elsewhere.h",
+                        "chubby-lite/lock_service.h", "cli/"],
     "cli/token": ["base/", "bigtable/gateway/api_auth.h", "cli/"],
     # Roles open the services that a server process hosts.
     "cli/fs": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],
@@ -401,6 +404,7 @@ HOMES = [
     (r"seccomp\.h", ["mapreduce/sandbox/sandbox.c",
                        "tests/unit/mapreduce/test_escapes.c"]),
     (r"curl/.*", ["base/otlp/otlp_post.c", "base/objects/curl_calls.h"]),
+    (r"zookeeper/.*", ["chubby-lite/zookeeper/zookeeper_calls.h"]),
     (r"expat\.h", ["base/objects/object_answer.c"]),
     (r"unicode/.*", ["web/search/text/word_breaks.c"]),
     (r"xxhash\.h", ["base/core/"]),

@@ -27,6 +27,7 @@ ALLOWED = {
     "XXH_INLINE_ALL": "is for xxhash.h",
     "ZDICT_STATIC_LINKING_ONLY": "is for zdict.h",
     "ZLIB_CONST": "is for zlib.h",
+    "THREADED": "is for zookeeper.h",
     "OP_OF_CLUSTER": "is used by bigtable/client/target_ops.def",
     "word_breaks_plain": "is the slow way that the quick one is tested against",
     "cdx_line": "is a line of an index of archives",
