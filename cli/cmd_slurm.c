@@ -37,6 +37,10 @@
 static const struct option slurm_options[] = {
     {"nodes", 'n', "N", "how many nodes there shall be (the job's hosts)"},
     {"dir", 0, "DIR", "which all hosts of the job see (./quarry-slurm-JOB)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option slurm_node_options[] = {
     {"data", 0, "DIR",
      "where nodes store, on their hosts ($SLURM_TMPDIR, $TMPDIR or /tmp)"},
     {"keep", 0, NULL, "do not remove what was stored, nor the nodes' logs"},
@@ -419,15 +423,15 @@ const struct command slurm_commands[] = {
                  "salloc -N 3 quarry slurm bash",
      .words_min = 1,
      .words_max = WORDS_ANY,
-     .options = {slurm_options},
+     .options = {slurm_options, slurm_node_options},
      .run = run_slurm},
     {.name = "slurm node",
      .arguments = "DIR",
      .summary = "Run one node of a cluster of `quarry slurm`, which starts it",
-     .examples = "srun --ntasks=3 quarry slurm node quarry-slurm-17",
+     .examples = "quarry slurm node quarry-slurm-17  # by srun --ntasks=3",
      .words_min = 1,
      .words_max = 1,
-     .options = {slurm_options},
+     .options = {slurm_node_options},
      .run = run_slurm_node},
     {.name = NULL},
 };
