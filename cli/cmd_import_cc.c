@@ -310,7 +310,7 @@ const struct command import_cc_commands[] = {
      .examples = "quarry import cc 'example.com/*' --crawl CC-MAIN-2024-22 "
                  "--into webtable\n"
                  "quarry import cc '*.gnu.org' --crawl CC-MAIN-2024-22 "
-                 "--status 200 --limit 50 --list",
+                 "--limit 50 --list",
      .words_min = 1,
      .words_max = WORDS_ANY,
      .options = {cc_command_options},

@@ -458,7 +458,7 @@ const struct command search_commands[] = {
          "quarry search build TABLE makes the index.",
      .examples = "quarry search webtable 'linked pages'\n"
                  "quarry search webtable '\"link text\" -site:example.org "
-                 "after:2024' --format json",
+                 "after:2024'",
      .words_min = 2,
      .words_max = WORDS_ANY,
      .options = {search_options, remote_options},
