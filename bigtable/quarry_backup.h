@@ -11,7 +11,7 @@
  * files that tables consist of, which backups of one place share: a file that
  * is there is not sent again.
  *
- * Of a cluster, administrators alone make and restore backups.
+ * Of a cluster with certificates, its members alone make and restore backups.
  *
  * Threads: one call at a time for each object; a call reads and writes several
  * files at once, by tasks of its own. Everything parks. Errors: those of

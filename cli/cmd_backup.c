@@ -375,7 +375,7 @@ const struct command backup_commands[] = {
          "it is not given. Each table is backed up as of one moment while the\n"
          "command runs, beside its readers and writers; the backup is there\n"
          "when the command has succeeded. Interrupted, the same command sends\n"
-         "only what is missing. Of a cluster administrators make backups.",
+         "only what is missing. Of a cluster its members make backups.",
      .examples = "quarry backup create /mnt/backups\n"
                  "quarry backup create s3://backups/web monday -t webtable",
      .words_min = 1,

@@ -23,7 +23,7 @@ CONSTRUCTS = [
         "SELECT cf['none'] IS NULL FROM t WHERE _key = 'a'": [[True]],
         "SELECT cf FROM t WHERE _key = 'b'": [[{"x": "Bx"}]],
         "SELECT cf.x FROM t": "Cannot access field",
-    }, "a STRING literal is a key, too"),
+    }, "a STRING literal is accepted as a key"),
     ("conditions on `_key`", {
         "SELECT _key FROM t WHERE _key >= 'b' AND _key < 'c'": [["b"]],
         "SELECT _key FROM t WHERE STARTS_WITH(_key, 'c')": [["c"]],

@@ -347,7 +347,7 @@ class Sheets(CliTest):
         at = narrow.index("page_rank")
         self.assertEqual(narrow[at + 1:at + 3], [
             "    parameters: iterations=100 tolerance=0.00001 "
-            "damping=0.85 limit=0",
+            "damping=0.85 limit=0 memory=805306368",
             "    what_it_does: Rank pages by the links to them."])
         self.assertEqual(narrow[narrow.index("url_frequency") + 1],
                          "    what_it_does: Count the requests of an access "

@@ -245,6 +245,15 @@ class EveryChangeTest(CertifiedTest):
                   "s", "old")
         self.both("ann", "master.snapshot_drop", "s", "snapshot", "drop", "s")
         self.both("ann", "master.clone", "web", "table", "clone", "web", "twin")
+        # Of the owner of a table the first call is refused that takes its files.
+        place = self.path("bk")
+        self.both("quarry", "master.snapshot_record", "", "backup", "create",
+                  place, "one", "-t", "web", denied="ann")
+        restore = ("backup", "restore", place, "one", "-t")
+        self.both("quarry", "master.import_lend", "", *restore, "web=back",
+                  denied="ann")
+        self.both("quarry", "master.import", "", *restore, "web=again",
+                  denied="ann", denied_what="master.import_lend")
         self.both("ann", "master.drop_table", "twin", "table", "drop", "twin")
         self.both("ann", "tablet.load_files", "", "load", "web", "f.txt",
                   denied_what="tablet.lend")
