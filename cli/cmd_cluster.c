@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/cluster_nodes.h"
 #include "cli/cluster_status.h"
+#include "cli/cluster_upgrade.h"
 #include "cli/command.h"
 #include "cli/remote_call.h"
 
@@ -369,6 +370,31 @@ static int run_status(struct cli *cli, const struct args *args, struct err *err)
     return rc;
 }
 
+static int upgrade_of_remote(struct remote *r, struct err *err)
+{
+    return cluster_upgrade_run(r, r->ctx, err);
+}
+
+static int
+run_upgrade(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct cluster_upgrade u = {args_flag(args, "check")};
+    const char *target = cli->target;
+    struct buf named = BUF_INIT;
+    int rc;
+    if (args_flag(args, "data") || !remote_is_cluster(target)) {
+        rc = check_target(cli, args, err);
+        if (rc)
+            return rc;
+        buf_printf(&named, SCHEME "%s", dir_of(cli, args));
+        cli->target = buf_cstr(&named);
+    }
+    rc = remote_run(cli, args, upgrade_of_remote, &u, err);
+    cli->target = target;
+    buf_close(&named);
+    return rc;
+}
+
 const struct command cluster_commands[] = {
     {.name = "cluster start",
      .arguments = "",
@@ -416,5 +442,19 @@ const struct command cluster_commands[] = {
      .words_max = 1,
      .options = {data_options},
      .run = run_restart},
+    {.name = "cluster upgrade",
+     .arguments = "",
+     .summary = "Raise its version, after all nodes have the new release",
+     .details =
+         "Asks all nodes which versions of a cluster they speak. When "
+         "all speak a newer one\nthan the cluster is at, raises it: from "
+         "then on the nodes use what is new in it, and\nan older release "
+         "refuses to serve. Until then each node can go back to the "
+         "release\nbefore.\n\nOf a cluster on this machine (--data DIR, "
+         "-t cluster:DIR), or at -t HOST:PORT,….",
+     .examples = "quarry cluster upgrade --check\n"
+                 "quarry cluster upgrade -t n1:7400 --key /etc/quarry/key",
+     .options = {data_options, upgrade_options, remote_options},
+     .run = run_upgrade},
     {.name = NULL},
 };

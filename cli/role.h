@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/core/cluster_version.h"
 #include "base/core/err.h"
 
 struct buf;
@@ -58,10 +59,14 @@ struct role_env {
     const char *const *lock_servers; /* Whom sessions are opened with: the cell,
                                         or a service that others run. */
     size_t lock_server_count;
-    size_t cell_index;        /* Of this node among them; SIZE_MAX: not one. */
-    const char *cluster;      /* Name of the cluster. */
-    const char *rack;         /* "" when not told. */
-    bool has_tablets;         /* This process has the role `tablet`. */
+    size_t cell_index;       /* Of this node among them; SIZE_MAX: not one. */
+    const char *cluster;     /* Name of the cluster. */
+    const char *rack;        /* "" when not told. */
+    const uint32_t *version; /* The cluster's, as it is known now; at least 1.
+                                New things of
+                                      a version are used from it on. */
+    struct version_range versions; /* That this process speaks. */
+    bool has_tablets;              /* This process has the role `tablet`. */
     const char *bigtable_api; /* Where to serve the public API; "": nowhere. */
     const char *api_certificate; /* Paths; "": none. Of its TLS, */
     const char *api_certificate_key;

@@ -72,6 +72,8 @@ int role_cell_read(const struct role_env *env,
         .member_count = env->cell_count,
         .security = env->security,
         .master_keys = env->master_keys,
+        .version = env->version,
+        .versions = env->versions,
     };
     return read_times(env, role, &out->options, err);
 }

@@ -109,6 +109,7 @@ master_role_open(const struct role_env *env, void **out, struct err *err)
                               .client_memo = role_memo(env, "master-client"),
                               .address = mem_strdup(env->address)};
     o.memo = h->memo;
+    o.version = env->versions.max;
     h->roles = cluster_roles_new(env->security, env->trusted);
     o.roles = h->roles;
     if (rc == 0)

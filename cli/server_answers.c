@@ -21,6 +21,7 @@
 #include "cli/console/console.h"
 #include "cli/history_call.h"
 #include "cli/log_tail.h"
+#include "cli/node_version.h"
 #include "cli/process_metrics.h"
 #include "cli/server_host_state.h"
 #include "cli/server_settings.h"
@@ -47,6 +48,12 @@ static void put_status(struct server_host *h, struct buf *out)
     buf_printf(out, "node=%s address=%s cluster=%s security=%s version=%s ",
                h->name, h->address, h->env.cluster,
                rpc_security_kind_name(h->security), QUARRY_VERSION);
+    if (h->version) {
+        buf_append_str(out, "speaks=");
+        version_range_put(node_version_range(h->version), out);
+        buf_printf(out, " cluster-version=%u ",
+                   (unsigned)*node_version_known(h->version));
+    }
     if (h->env.rack && *h->env.rack)
         buf_printf(out, "rack=%s ", h->env.rack);
     buf_printf(out, "pid=%ld up=", (long)getpid());

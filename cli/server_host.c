@@ -10,6 +10,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/core/text.h"
 #include "base/crypt/master_key.h"
 #include "base/metrics/metric_history.h"
 #include "base/metrics/metrics.h"
@@ -26,6 +27,7 @@
 #include "cli/console/console.h"
 #include "cli/method_names.h"
 #include "cli/monitor/monitor.h"
+#include "cli/node_version.h"
 #include "cli/role.h"
 #include "cli/server_host_state.h"
 #include "cli/server_limits.h"
@@ -121,11 +123,22 @@ static void sample_history(struct server_host *h)
     metric_set_free(set);
 }
 
-/* One wake-up a second serves both. */
+/* This program does not speak what the others now do. */
+static void ask_version(struct server_host *h)
+{
+    if (h->failure.code || !node_version_health(h->version, &h->failure))
+        return;
+    log_error(h->env.world, "server", "cannot continue why=\"%s\"",
+              h->failure.text);
+    h->failed(h->ctx);
+}
+
+/* One wake-up a second serves all. */
 static void run_doctor(void *arg)
 {
     struct server_host *h = arg;
     while (fiber_check(NULL) == 0 && h->failure.code == 0) {
+        ask_version(h);
         for (size_t i = 0; i < h->role_count && h->failure.code == 0; i++)
             ask_health(h, &h->roles[i]);
         sample_history(h);
@@ -324,10 +337,29 @@ static int open_console(struct server_host *h, struct err *err)
     return rc;
 }
 
+/* Before any role reads its files. */
+static int open_version(struct server_host *h, struct err *err)
+{
+    const char *max = h->settings->cluster_version_max;
+    uint64_t limit = 0;
+    int rc = *max ? text_parse_u64(slice_str(max), &limit, err) : 0;
+    if (rc)
+        err_wrap(err, "cluster-version-max");
+    else
+        rc = node_version_open(&h->env, limit, &h->version, err);
+    if (rc)
+        return rc;
+    h->env.version = node_version_known(h->version);
+    h->env.versions = node_version_range(h->version);
+    return 0;
+}
+
 static int open_all(struct server_host *h, struct err *err)
 {
     int rc = check_listen(h->settings->listen, err);
     PRE(!h->doctor);
+    if (rc == 0)
+        rc = open_version(h, err);
     if (rc == 0)
         rc = server_limits_read(h->settings->conf, &h->limits, err);
     h->stale_sessions = stale_sessions_find(&h->env);
@@ -339,8 +371,10 @@ static int open_all(struct server_host *h, struct err *err)
         stale_sessions_end(h->stale_sessions);
     if (rc == 0)
         rc = start_roles(h, err);
-    if (rc == 0)
+    if (rc == 0) {
+        node_version_start(h->version);
         h->doctor = fiber_start(h->loop, "health", run_doctor, h);
+    }
     if (rc == 0)
         rc = open_console(h, err);
     return rc;
@@ -505,6 +539,7 @@ static void stop_roles(struct server_host *h, bool all)
     if (h->has_left)
         return;
     end_doctor(h);
+    node_version_stop(h->version);
     for (size_t i = h->role_count; i-- > 0;) {
         stops[i] = (struct role_stop){h, &h->roles[i], all};
         fibers[i] = fiber_start(h->loop, "stop", stop_role, &stops[i]);
@@ -537,6 +572,7 @@ void server_host_close(struct server_host *h)
         struct running_role *r = &h->roles[--h->role_count];
         r->role->close(r->self);
     }
+    node_version_close(h->version);
     rpc_server_free(h->server);
     lock_elsewhere_close(h->elsewhere);
     cluster_roles_free(h->cluster);

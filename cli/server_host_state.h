@@ -33,6 +33,7 @@ struct server_host {
     struct otlp_exporter *exporter; /* NULL: spans stay here. */
     char *name;
     char *address;
+    struct node_version *version;     /* Of the cluster. */
     struct lock_elsewhere *elsewhere; /* NULL: the lock service is ours. */
     struct running_role roles[SERVER_ROLES_MAX];
     size_t role_count;

@@ -44,6 +44,9 @@ const struct option server_options[] = {
      "who may see it, and change things through it\n(quarry token new "
      "--console); without: all may see"},
     {"bigtable-api", 0, "ADDR", "serve the public Bigtable API (gRPC) there"},
+    {"cluster-version-max", 0, "N",
+     "use nothing newer than this version of a cluster,\nand refuse a cluster "
+     "that was raised further (all\nthat the program speaks)"},
     {"busy-poll", 0, "MICROSECONDS",
      "how long a thread looks for work before it\nsleeps (50; 0: not at all)"},
     {NULL, 0, NULL, NULL},
@@ -325,6 +328,8 @@ static const struct {
     {"name", offsetof(struct server_settings, name), ""},
     {"cluster", offsetof(struct server_settings, cluster), "quarry"},
     {"rack", offsetof(struct server_settings, rack), ""},
+    {"cluster-version-max",
+     offsetof(struct server_settings, cluster_version_max), ""},
     {"cell", offsetof(struct server_settings, cell), ""},
     {"lock-service", offsetof(struct server_settings, lock_service), ""},
     {"key", offsetof(struct server_settings, key), ""},

@@ -33,6 +33,7 @@ struct server_settings {
     char *address; /* To be reached at; "": where it listens. */
     char *cluster;
     char *rack;
+    char *cluster_version_max; /* A number; "": all that the program speaks. */
     char *cell;
     char *cell_members[SERVER_CELL_MAX];
     char *lock_service; /* That others run (lock_service.h); "": our own. */

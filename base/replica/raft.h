@@ -110,6 +110,8 @@ struct raft_message {
     uint64_t offset;            /* Snapshot: of data. Its reply: wanted next. */
     uint64_t silence_us;        /* Vote's reply, granted: since this member last
                                    heard a leader or was one; 0: not told. */
+    uint32_t version;           /* Of the cluster, as its sender knows it; 0 and
+                                   1: the first. Not the core's. */
     bool transfer;              /* Vote: the leader asked for it. */
     bool has_entries;           /* Append's reply: it answers entries. */
     bool last;                  /* Snapshot: nothing follows data. */

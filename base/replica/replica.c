@@ -263,6 +263,8 @@ struct replica *replica__new(struct world *w,
     r->id = opts->id;
     r->address = opts->id ? NULL : mem_strdup(opts->address);
     r->security = opts->security;
+    r->version = opts->version;
+    r->versions = opts->versions;
     r->aside = opts->aside;
     r->method = opts->method ? opts->method : REPLICA_METHOD;
     r->core = core_options(opts);

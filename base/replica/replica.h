@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/core/cluster_version.h"
 #include "base/core/err.h"
 #include "base/core/slice.h"
 
@@ -132,6 +133,12 @@ struct replica_options {
                                     default 16 MiB. */
     uint64_t append_bytes_max;   /* Commands of one message to a peer; default
                                     1 MiB. A greater one goes alone. */
+    /* The version of the cluster as this process knows it now, which goes along
+     * with messages, and the versions that its program speaks: what a peer says
+     * that is newer is not taken, and the member fails (replica_health():
+     * ERR_UNSUPPORTED). Borrowed for the replica's life; NULL: the first. */
+    const uint32_t *version;
+    struct version_range versions;
 };
 
 /* Entering. A member that was given no id and has an empty directory asks the

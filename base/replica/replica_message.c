@@ -9,8 +9,10 @@
 #include "base/core/panic.h"
 #include "base/rpc/codec.h"
 
-#define FIELDS 15
-/* Those that members of the first version send. */
+#define FIELDS 16
+/* Those of a cluster that is at version 1, */
+#define FIELDS_FIRST 15
+/* and those that members of the first days send. */
 #define FIELDS_MIN 14
 /* An entry takes at least a term, a kind and a length. */
 #define ENTRY_BYTES_MIN 3
@@ -42,13 +44,15 @@ void message_encode(uint64_t cell,
                      (m->has_entries ? FLAG_HAS_ENTRIES : 0) |
                      (m->last ? FLAG_LAST : 0) | (m->rests ? FLAG_RESTS : 0);
     const uint64_t fields[FIELDS] = {
-        cell,          m->kind,      m->refusal,    m->from,   m->to,
-        m->term,       m->index,     m->index_term, m->commit, m->round,
-        m->hint_index, m->hint_term, m->offset,     flags,     m->silence_us};
+        cell,      m->kind,  m->refusal,    m->from,
+        m->to,     m->term,  m->index,      m->index_term,
+        m->commit, m->round, m->hint_index, m->hint_term,
+        m->offset, flags,    m->silence_us, m->version};
+    const uint32_t count = m->version > 1 ? FIELDS : FIELDS_FIRST;
     PRE(m->from != 0 && m->to != 0);
     PRE(m->kind == RAFT_APPEND || m->entry_count == 0);
-    codec_put_array(body, FIELDS);
-    for (size_t i = 0; i < FIELDS; i++)
+    codec_put_array(body, count);
+    for (size_t i = 0; i < count; i++)
         codec_put_u64(body, fields[i]);
     put_entries(m, attachment);
     buf_append_slice(attachment, buf_slice(&m->data));
@@ -108,7 +112,8 @@ int message_decode(struct slice body,
             codec_skip(&c);
     }
     if (!codec_done(&c) || count < FIELDS_MIN || f[1] < RAFT_PREVOTE ||
-        f[1] > RAFT_TIMEOUT_NOW_REPLY || f[2] > RAFT_NEED_SNAPSHOT || f[3] == 0)
+        f[1] > RAFT_TIMEOUT_NOW_REPLY || f[2] > RAFT_NEED_SNAPSHOT ||
+        f[3] == 0 || f[15] > UINT32_MAX)
         return err_set(err, ERR_CORRUPT, "replica message: malformed");
     *cell = f[0];
     out->kind = (enum raft_message_kind)f[1];
@@ -128,6 +133,7 @@ int message_decode(struct slice body,
     out->last = (f[13] & FLAG_LAST) != 0;
     out->rests = (f[13] & FLAG_RESTS) != 0;
     out->silence_us = f[14];
+    out->version = (uint32_t)f[15];
     if (out->kind == RAFT_APPEND)
         return get_entries(attachment, out, err);
     if (out->kind == RAFT_SNAPSHOT)

@@ -1,9 +1,12 @@
 /* Raft's messages on the wire: one call each, whose answer is the reply.
  *
  *     body       = [cell, kind, refusal, from, to, term, index, index-term,
- *                   commit, round, hint-index, hint-term, offset, flags]
+ *                   commit, round, hint-index, hint-term, offset, flags,
+ *                   silence, version]
  *     attachment = { term kind bytes } of an append: varint, byte, varint
  *                  length and bytes; the chunk of a snapshot
+ *     version    = of the cluster, as the sender knows it; from 2 on, so that
+ *                  messages of a cluster at version 1 are those of old members
  *     flags      = 1: by transfer, 2: answers entries, 4: last chunk
  */
 #ifndef BASE_REPLICA_REPLICA_MESSAGE_H

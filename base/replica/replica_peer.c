@@ -140,7 +140,7 @@ static uint64_t timeout_of(const struct replica *r,
 }
 
 static int
-call_peer(struct replica *r, const struct raft_message *m, struct buf *reply)
+call_peer(struct replica *r, struct raft_message *m, struct buf *reply)
 {
     struct rpc_call_options opts = {.timeout_us = timeout_of(r, m)};
     struct replica_peer *p = find_peer(r, m->to);
@@ -151,6 +151,7 @@ call_peer(struct replica *r, const struct raft_message *m, struct buf *reply)
     PRE(!raft_message_is_reply(m->kind));
     if (!p)
         return ERR_UNAVAILABLE;
+    m->version = r->version ? *r->version : 0;
     message_encode(r->cell, m, &body, &attachment);
     rc = rpc_call(p->channel, r->method, &opts, buf_slice(&body),
                   buf_slice(&attachment), reply, NULL, NULL);
@@ -282,6 +283,20 @@ static void give_up(struct replica *r)
     replica__fail(r, &why);
 }
 
+/* Messages of a newer cluster must not be taken for those that this program
+ * knows. A member that was down when the cluster was raised is told by the
+ * leader before any entry that it does not know. */
+static int
+check_version(struct replica *r, const struct raft_message *m, struct err *err)
+{
+    struct err why = ERR_INIT;
+    if (!r->version || m->version <= r->versions.max || r->failed)
+        return 0;
+    (void)!cluster_version_check(r->versions, m->version, &why);
+    replica__fail(r, &why);
+    return err_copy(err, &r->failure);
+}
+
 static int replica_peer_answer(struct replica *r,
                                struct raft_message *m,
                                struct rpc_call *call,
@@ -302,6 +317,7 @@ static int replica_peer_answer(struct replica *r,
         return err_set(err, ERR_CORRUPT,
                        "a message that contradicts what is committed");
     rc = replica__await_stored(r, after, err);
+    reply.version = r->version ? *r->version : 0;
     if (rc == 0)
         message_encode(r->cell, &reply, call->reply_body, &none);
     return rc;
@@ -316,6 +332,8 @@ int replica__serve(void *ctx, struct rpc_call *call, struct err *err)
     int rc = message_decode(call->body, call->attachment, &cell, &m, err);
     if (rc == 0)
         rc = check_sender(r, cell, &m, err);
+    if (rc == 0)
+        rc = check_version(r, &m, err);
     if (rc == 0 && (r->closing || r->outside))
         rc = err_set(err, ERR_UNAVAILABLE,
                      r->closing ? "closing" : "not a member yet");

@@ -98,6 +98,8 @@ struct replica {
     uint32_t method;
     struct rpc_server *server; /* Borrowed: it was given the methods. */
     const struct rpc_security *security; /* Borrowed; may be NULL. */
+    const uint32_t *version; /* Borrowed: the cluster's; NULL: the first. */
+    struct version_range versions; /* That this program speaks. */
     struct file_lock *lock;
     struct raft *raft;
     /* Entering */

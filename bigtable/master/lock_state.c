@@ -3,6 +3,7 @@
  * until nobody else was faster. */
 #include "bigtable/master/lock_state.h"
 
+#include "base/core/cluster_version.h"
 #include "base/core/panic.h"
 
 /* A try fails only when another server or master has counted. */
@@ -71,7 +72,18 @@ static int make_directory(struct chubby *c, const char *path, struct err *err)
     return rc;
 }
 
-int lock_state_prepare(struct chubby *c, struct err *err)
+/* A file that is there stays as it is. */
+static int make_version(struct chubby *c, uint32_t version, struct err *err)
+{
+    struct buf b = BUF_INIT;
+    int rc;
+    cluster_version_put(MAX_OF(version, 1u), &b);
+    rc = lock_state_write(c, BIGTABLE_LOCK_VERSION, buf_slice(&b), 0, err);
+    buf_close(&b);
+    return rc == ERR_EXISTS ? 0 : rc;
+}
+
+int lock_state_prepare(struct chubby *c, uint32_t version, struct err *err)
 {
     static const struct cluster_counters first = {FIRST_USER_TABLE_ID, 1};
     struct buf b = BUF_INIT;
@@ -83,9 +95,14 @@ int lock_state_prepare(struct chubby *c, struct err *err)
     if (rc == 0) {
         cluster_counters_put(&first, &b);
         rc = lock_state_write(c, BIGTABLE_LOCK_COUNTERS, buf_slice(&b), 0, err);
-        if (rc == ERR_EXISTS)
+        if (rc == ERR_EXISTS) {
+            version = 1;
             rc = 0;
+        }
     }
+    /* A master that dies here leaves a cluster at version 1, to be raised. */
+    if (rc == 0)
+        rc = make_version(c, version, err);
     buf_close(&b);
     return rc;
 }

@@ -10,9 +10,11 @@
 #include "bigtable/wire/metadata.h"
 #include "chubby-lite/chubby.h"
 
-/* Make the directories of the Bigtable, and its counters, if they are not
- * there. Parks. */
-MUST_CHECK int lock_state_prepare(struct chubby *c, struct err *err);
+/* Make the directories of the Bigtable, its counters and its version, if they
+ * are not there: a cluster that is founded now is at @version, one of masters
+ * that knew none at 1. Parks. */
+MUST_CHECK int
+lock_state_prepare(struct chubby *c, uint32_t version, struct err *err);
 
 /* Take the next number of tables, or of servers and masters. Parks. */
 MUST_CHECK int

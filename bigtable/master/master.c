@@ -68,7 +68,7 @@ static int master_connect(struct master_term *r, struct err *err)
 static int take_lock(struct master_term *r, struct err *err)
 {
     struct chubby_open_options o = {.lock_delay_ms = LOCK_DELAY_MS};
-    int rc = lock_state_prepare(r->chubby, err);
+    int rc = lock_state_prepare(r->chubby, r->options->version, err);
 
     PRE(!r->lock && r->number == 0);
     if (rc == 0)

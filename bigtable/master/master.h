@@ -53,6 +53,7 @@ struct master_options {
     void *ctx;
     uint32_t lease_ms;       /* Of its session; 0: chubby.h's. */
     const char *memo;        /* Of its session: see chubby.h; borrowed. */
+    uint32_t version;        /* Of a cluster that it founds; 0: 1. */
     uint64_t status_us;      /* Between status calls to a server; 1 s. */
     uint64_t silent_us;      /* A server whose answer takes longer, or that does
                                 not answer, loses its lock if that is free;

@@ -63,6 +63,8 @@ struct schema;
 #define BIGTABLE_LOCK_ROOT_TAB "/bigtable/root"
 #define BIGTABLE_LOCK_TABLES   "/bigtable/tables"
 #define BIGTABLE_LOCK_COUNTERS "/bigtable/counters"
+/* The version that the cluster is at (base/core/cluster_version.h). */
+#define BIGTABLE_LOCK_VERSION "/bigtable/version"
 /* A bound above all timestamps that were given out, as text. */
 #define BIGTABLE_LOCK_TIMESTAMPS "/bigtable/timestamps"
 
