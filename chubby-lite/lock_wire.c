@@ -4,15 +4,30 @@
 #include "chubby-lite/lock_wire.h"
 
 #include "base/core/panic.h"
-#include "base/rpc/message_code.h"
+#include "base/rpc/rpc_message.h"
 #include "chubby-lite/lock_command.h"
 
-#define PUT_READ_KIND(member) codec_put_u64(out, (uint64_t)m->member);
-#define GET_READ_KIND(member)                                                  \
-    m->member = (enum chubby_read_kind)message_u32(&in.r);                     \
-    in.r.bad |= m->member > CHUBBY_READ_STAT;
+static void
+put_read_kind(const struct message_field *f, const void *m, struct buf *out)
+{
+    const enum chubby_read_kind *kind = field_of(f, m);
+    codec_put_u64(out, (uint64_t)*kind);
+}
 
-CHUBBY_MESSAGES(MESSAGE_CODE)
+static void
+get_read_kind(const struct message_field *f, struct codec_reader *r, void *m)
+{
+    enum chubby_read_kind *kind = field_in(f, m);
+    uint32_t number = message_u32(r);
+    r->bad |= number > CHUBBY_READ_STAT;
+    *kind = r->bad ? CHUBBY_READ_CONTENTS : (enum chubby_read_kind)number;
+}
+
+const struct message_kind chubby_field_read_kind = {
+    .put = put_read_kind,
+    .get = get_read_kind,
+    .member_bytes = sizeof(enum chubby_read_kind),
+};
 
 void chubby_view_put(const struct chubby_view *v, struct buf *out)
 {

@@ -129,30 +129,38 @@ MUST_CHECK int chubby_news_get_item(struct codec_reader *r,
 
 /* --- flat messages (base/rpc/call_tables.h) ------------------------------ */
 
-#define CHUBBY_QUERY(FIELD)                                                    \
-    FIELD(U64, session)                                                        \
-    FIELD(U64, handle)                                                         \
-    FIELD(READ_KIND, kind)
+/* enum chubby_read_kind */
+extern const struct message_kind chubby_field_read_kind;
 
-#define CHUBBY_CHECK(FIELD) FIELD(BYTES, sequencer)
+static const struct message_field chubby_query_fields[] = {
+    FIELD(chubby_query, session, field_u64),
+    FIELD(chubby_query, handle, field_u64),
+    FIELD(chubby_query, kind, chubby_field_read_kind),
+};
 
-#define CHUBBY_KEEP_ALIVE(FIELD)                                               \
-    FIELD(U64, session)                                                        \
-    FIELD(U64, term)                                                           \
-    FIELD(U64, heard)
+static const struct message_field chubby_check_fields[] = {
+    FIELD(chubby_check, sequencer, field_bytes),
+};
 
-#define CHUBBY_SURVEY(FIELD)                                                   \
-    FIELD(BYTES, path)                                                         \
-    FIELD(BYTES, after)                                                        \
-    FIELD(U64, session)                                                        \
-    FIELD(U32, limit)
+static const struct message_field chubby_keep_alive_fields[] = {
+    FIELD(chubby_keep_alive, session, field_u64),
+    FIELD(chubby_keep_alive, term, field_u64),
+    FIELD(chubby_keep_alive, heard, field_u64),
+};
+
+static const struct message_field chubby_survey_fields[] = {
+    FIELD(chubby_survey, path, field_bytes),
+    FIELD(chubby_survey, after, field_bytes),
+    FIELD(chubby_survey, session, field_u64),
+    FIELD(chubby_survey, limit, field_u32),
+};
 
 #define CHUBBY_MESSAGES(MESSAGE)                                               \
-    MESSAGE(chubby_query, CHUBBY_QUERY, "query")                               \
-    MESSAGE(chubby_check, CHUBBY_CHECK, "question about a sequencer")          \
-    MESSAGE(chubby_keep_alive, CHUBBY_KEEP_ALIVE, "keep-alive")                \
-    MESSAGE(chubby_survey, CHUBBY_SURVEY, "question about the cell")
+    MESSAGE(chubby_query, "query")                                             \
+    MESSAGE(chubby_check, "question about a sequencer")                        \
+    MESSAGE(chubby_keep_alive, "keep-alive")                                   \
+    MESSAGE(chubby_survey, "question about the cell")
 
-CHUBBY_MESSAGES(MESSAGE_PROTOTYPES)
+CHUBBY_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* CHUBBY_LITE_LOCK_WIRE_H */

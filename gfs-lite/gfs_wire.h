@@ -335,39 +335,47 @@ struct chunk_answer {
 /* Flat messages, field by field in the order of the wire (call_tables.h; kinds:
  * wire_codec.h). A new one is its struct, its list and its line in the table.
  */
-#define GFS_QUERY(FIELD)                                                       \
-    FIELD(PATH, path)                                                          \
-    FIELD(PATH, after)                                                         \
-    FIELD(U64, file)                                                           \
-    FIELD(U64, session)                                                        \
-    FIELD(U64, offset)                                                         \
-    FIELD(U64, length)
+/* Kinds of fields: paths, other texts, sets of servers. Bounded. */
+extern const struct message_kind gfs_field_path;
+extern const struct message_kind gfs_field_text;
+extern const struct message_kind gfs_field_servers;
 
-#define GFS_RECOVERY(FIELD)                                                    \
-    FIELD(U64, file)                                                           \
-    FIELD(U64, epoch)                                                          \
-    FIELD(U64, chunk)                                                          \
-    FIELD(U64, acknowledged)                                                   \
-    FIELD(SERVERS, failed)
+static const struct message_field gfs_query_fields[] = {
+    FIELD(gfs_query, path, gfs_field_path),
+    FIELD(gfs_query, after, gfs_field_path),
+    FIELD(gfs_query, file, field_u64),
+    FIELD(gfs_query, session, field_u64),
+    FIELD(gfs_query, offset, field_u64),
+    FIELD(gfs_query, length, field_u64),
+};
 
-#define GFS_HEARTBEAT_FIELDS(FIELD)                                            \
-    FIELD(U64, own_id)                                                         \
-    FIELD(TEXT, address)                                                       \
-    FIELD(TEXT, machine)                                                       \
-    FIELD(TEXT, rack)                                                          \
-    FIELD(U64, capacity_bytes)                                                 \
-    FIELD(U64, free_bytes)                                                     \
-    FIELD(U64, chunk_count)                                                    \
-    FIELD(U32, load)                                                           \
-    FIELD(FLAG, full)                                                          \
-    FIELD(U64, run)
+static const struct message_field gfs_recovery_fields[] = {
+    FIELD(gfs_recovery, file, field_u64),
+    FIELD(gfs_recovery, epoch, field_u64),
+    FIELD(gfs_recovery, chunk, field_u64),
+    FIELD(gfs_recovery, acknowledged, field_u64),
+    FIELD(gfs_recovery, failed, gfs_field_servers),
+};
+
+static const struct message_field gfs_heartbeat_fields[] = {
+    FIELD(gfs_heartbeat, own_id, field_u64),
+    FIELD(gfs_heartbeat, address, gfs_field_text),
+    FIELD(gfs_heartbeat, machine, gfs_field_text),
+    FIELD(gfs_heartbeat, rack, gfs_field_text),
+    FIELD(gfs_heartbeat, capacity_bytes, field_u64),
+    FIELD(gfs_heartbeat, free_bytes, field_u64),
+    FIELD(gfs_heartbeat, chunk_count, field_u64),
+    FIELD(gfs_heartbeat, load, field_u32),
+    FIELD(gfs_heartbeat, full, field_flag),
+    FIELD(gfs_heartbeat, run, field_u64),
+};
 
 #define GFS_MESSAGES(MESSAGE)                                                  \
-    MESSAGE(gfs_query, GFS_QUERY, "query of the file system")                  \
-    MESSAGE(gfs_recovery, GFS_RECOVERY, "recovery of the file system")         \
-    MESSAGE(gfs_heartbeat, GFS_HEARTBEAT_FIELDS, "heartbeat of the file system")
+    MESSAGE(gfs_query, "query of the file system")                             \
+    MESSAGE(gfs_recovery, "recovery of the file system")                       \
+    MESSAGE(gfs_heartbeat, "heartbeat of the file system")
 
-GFS_MESSAGES(MESSAGE_PROTOTYPES)
+GFS_MESSAGES(MESSAGE_FUNCTIONS)
 
 /* Encoders append the message to @out; decoders borrow texts from @in, take
  * arrays from @a, and fail with ERR_CORRUPT. */

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "gfs-lite/gfs_wire.h"
+
 void wire_put_servers(const struct gfs_server_set *s, struct buf *out)
 {
     codec_put_array(out, s->count);
@@ -18,6 +20,36 @@ void wire_get_servers(struct codec_reader *r, struct gfs_server_set *s)
     for (uint32_t i = 0; i < s->count; i++)
         s->numbers[i] = message_u16(r);
 }
+
+static void
+put_servers(const struct message_field *f, const void *m, struct buf *out)
+{
+    wire_put_servers(field_of(f, m), out);
+}
+
+static void
+get_servers(const struct message_field *f, struct codec_reader *r, void *m)
+{
+    wire_get_servers(r, field_in(f, m));
+}
+
+const struct message_kind gfs_field_path = {
+    .put = field_put_bytes,
+    .get = field_get_bounded,
+    .member_bytes = sizeof(struct slice),
+    .bytes_max = GFS_PATH_BYTES_MAX,
+};
+const struct message_kind gfs_field_text = {
+    .put = field_put_bytes,
+    .get = field_get_bounded,
+    .member_bytes = sizeof(struct slice),
+    .bytes_max = GFS_TEXT_BYTES_MAX,
+};
+const struct message_kind gfs_field_servers = {
+    .put = put_servers,
+    .get = get_servers,
+    .member_bytes = sizeof(struct gfs_server_set),
+};
 
 void wire_put_proof(const struct gfs_proof *p, struct buf *out)
 {

@@ -3,7 +3,7 @@
  */
 #include "base/core/arena.h"
 #include "base/core/buf.h"
-#include "base/rpc/message_code.h"
+#include "base/rpc/rpc_message.h"
 #include "gfs-lite/gfs_wire.h"
 #include "gfs-lite/wire_codec.h"
 
@@ -24,8 +24,6 @@
 #define FINDING_FIELDS       5
 #define GRANTS_FIELDS        1
 #define GRANT_FIELDS         4
-
-GFS_MESSAGES(MESSAGE_CODE)
 
 /* --- names --------------------------------------------------------------- */
 

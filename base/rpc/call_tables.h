@@ -10,19 +10,16 @@
  * tablet_methods.c and master_service.c; those of namenodes, chunk servers and
  * the lock service are flags of rpc_method (RPC_METHOD_ROW).
  *
- *     MESSAGE(type, FIELDS, "what it is called in errors")
+ *     MESSAGE(type, "what it is called in errors")
  *
- * is one line for a message whose fields are a flat list. FIELDS lists them in
- * the order of the wire, as FIELD(KIND, member); message_code.h has the kinds.
- * Both directions are made of that list, and so is the fuzzer of tables.
+ * is one line for a message whose fields are a flat list: the table TYPE_fields
+ * has them in the order of the wire (message_fields.h). TYPE_put(), TYPE_get()
+ * and a case of the fuzzers come from these lines.
  */
 #ifndef BASE_RPC_CALL_TABLES_H
 #define BASE_RPC_CALL_TABLES_H
 
-#include "base/core/buf.h"
-#include "base/core/err.h"
-#include "base/core/macros.h"
-#include "base/core/slice.h"
+#include "base/rpc/message_fields.h"
 
 #define METHOD_NUMBER(NAME, number, name, handler, gate) NAME = (number),
 
@@ -31,16 +28,5 @@
     {NAME, name, handler, flags},
 #define RPC_METHOD_HANDLER(NAME, number, name, handler, flags)                 \
     int handler(void *ctx, struct rpc_call *call, struct err *err);
-
-/* TYPE_put() appends to @out. The slices that TYPE_get() gives are borrowed
- * from @bytes; errors are ERR_CORRUPT. */
-#define MESSAGE_PROTOTYPES(type, FIELDS, what)                                 \
-    void type##_put(const struct type *m, struct buf *out);                    \
-    MUST_CHECK int type##_get(struct slice bytes, struct type *m,              \
-                              struct err *err);
-
-/* The same of a message with fields that were added later. */
-#define MESSAGE_PROTOTYPES_LATER(type, FIELDS, LATER, what)                    \
-    MESSAGE_PROTOTYPES(type, FIELDS, what)
 
 #endif /* BASE_RPC_CALL_TABLES_H */

@@ -70,6 +70,32 @@ static inline uint16_t message_u16(struct codec_reader *r)
     return (uint16_t)v;
 }
 
+static inline uint8_t message_u8(struct codec_reader *r)
+{
+    uint64_t v = codec_get_u64(r);
+    r->bad |= v > UINT8_MAX;
+    return (uint8_t)v;
+}
+
+/* Bytes, or nothing: absent is not the same as empty. */
+static inline void
+message_put_maybe(struct buf *out, bool there, struct slice s)
+{
+    if (there)
+        codec_put_bin(out, s);
+    else
+        codec_put_nil(out);
+}
+
+static inline struct slice message_maybe(struct codec_reader *r, bool *there)
+{
+    *there = codec_peek(r) != CODEC_NIL;
+    if (*there)
+        return codec_get_bytes(r);
+    codec_skip(r);
+    return SLICE_EMPTY;
+}
+
 /* The length of an array of at most @max. */
 static inline uint32_t message_count(struct codec_reader *r, size_t max)
 {

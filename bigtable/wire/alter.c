@@ -5,8 +5,8 @@
 #include "bigtable/row/alteration.h"
 #include "bigtable/row/index_set.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/wire/body.h"
 #include "bigtable/wire/data_calls.h"
+#include "bigtable/wire/message.h"
 
 #define CHANGE_FIELDS 3
 
@@ -96,7 +96,7 @@ static int apply_next(struct codec_reader *r, struct schema *s, struct err *err)
     kind = message_u8(r);
     name = message_text(r);
     options = message_maybe(r, &has_options);
-    if (r->bad || has_nul(options))
+    if (r->bad || message_has_nul(options))
         return err_set(err, ERR_CORRUPT, "malformed change of a table");
     owned_name = mem_strndup(name.data, name.len);
     owned_options = has_options ? mem_strndup(options.data, options.len) : NULL;

@@ -6,6 +6,7 @@
 #define BIGTABLE_WIRE_CHANGE_CALLS_H
 
 #include "base/rpc/call_tables.h"
+#include "bigtable/wire/field_kinds.h"
 
 #define TABLET_CHANGE_METHODS(METHOD)                                          \
     /* struct changes_request; struct changes_reply with a batch of changes    \
@@ -42,33 +43,35 @@ struct changes_reply {
     bool caught_up;
 };
 
-#define CHANGES_REQUEST(FIELD)                                                 \
-    FIELD(U64, tablet)                                                         \
-    FIELD(U64, generation)                                                     \
-    FIELD(BYTES, start)                                                        \
-    FIELD(BYTES, end)                                                          \
-    FIELD(FLAG, is_place)                                                      \
-    FIELD(U64, since_us)                                                       \
-    FIELD(U64, low)                                                            \
-    FIELD(U64, high)                                                           \
-    FIELD(BYTES, row)                                                          \
-    FIELD(U64, row_sequence)                                                   \
-    FIELD(U32, bytes_max)                                                      \
-    FIELD(U32, wait_us)
+static const struct message_field changes_request_fields[] = {
+    FIELD(changes_request, tablet, field_u64),
+    FIELD(changes_request, generation, field_u64),
+    FIELD(changes_request, start, field_bytes),
+    FIELD(changes_request, end, field_bytes),
+    FIELD(changes_request, is_place, field_flag),
+    FIELD(changes_request, since_us, field_u64),
+    FIELD(changes_request, low, field_u64),
+    FIELD(changes_request, high, field_u64),
+    FIELD(changes_request, row, field_bytes),
+    FIELD(changes_request, row_sequence, field_u64),
+    FIELD(changes_request, bytes_max, field_u32),
+    FIELD(changes_request, wait_us, field_u32),
+};
 
-#define CHANGES_REPLY(FIELD)                                                   \
-    FIELD(U64, low)                                                            \
-    FIELD(U64, high)                                                           \
-    FIELD(BYTES, row)                                                          \
-    FIELD(U64, row_sequence)                                                   \
-    FIELD(U64, change_count)                                                   \
-    FIELD(U64, watermark_us)                                                   \
-    FIELD(FLAG, caught_up)
+static const struct message_field changes_reply_fields[] = {
+    FIELD(changes_reply, low, field_u64),
+    FIELD(changes_reply, high, field_u64),
+    FIELD(changes_reply, row, field_bytes),
+    FIELD(changes_reply, row_sequence, field_u64),
+    FIELD(changes_reply, change_count, field_u64),
+    FIELD(changes_reply, watermark_us, field_u64),
+    FIELD(changes_reply, caught_up, field_flag),
+};
 
 #define CHANGE_MESSAGES(MESSAGE)                                               \
-    MESSAGE(changes_request, CHANGES_REQUEST, "request for changes")           \
-    MESSAGE(changes_reply, CHANGES_REPLY, "answer with changes")
+    MESSAGE(changes_request, "request for changes")                            \
+    MESSAGE(changes_reply, "answer with changes")
 
-CHANGE_MESSAGES(MESSAGE_PROTOTYPES)
+CHANGE_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* BIGTABLE_WIRE_CHANGE_CALLS_H */

@@ -11,8 +11,6 @@
 #define STATUS_FIELDS      8
 #define TABLET_LOAD_FIELDS 9
 
-CONTROL_MESSAGES(MESSAGE_CODE)
-
 /* --- what a tablet server does ------------------------------------------- */
 
 static void put_tablet_load(const struct tablet_load *t, struct buf *out)

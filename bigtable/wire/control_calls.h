@@ -16,6 +16,7 @@
 #define BIGTABLE_WIRE_CONTROL_CALLS_H
 
 #include "base/rpc/call_tables.h"
+#include "bigtable/wire/field_kinds.h"
 #include "bigtable/wire/metadata.h"
 
 /* From the master to tablet servers. */
@@ -213,75 +214,89 @@ struct order_head {
     uint64_t server;
 };
 
-#define ORDER_HEAD(FIELD)                                                      \
-    FIELD(SEQUENCER, sequencer)                                                \
-    FIELD(U64, server)
+static const struct message_field order_head_fields[] = {
+    FIELD(order_head, sequencer, field_sequencer),
+    FIELD(order_head, server, field_u64),
+};
 
-#define TABLET_ORDER(FIELD)                                                    \
-    FIELD(SEQUENCER, sequencer)                                                \
-    FIELD(U64, server)                                                         \
-    FIELD(U64, tablet)                                                         \
-    FIELD(U64, epoch)                                                          \
-    FIELD(ROW, key)                                                            \
-    FIELD(ROW, row)                                                            \
-    FIELD(ROW, row_end)                                                        \
-    FIELD(HOLDERS, holders)
+static const struct message_field tablet_order_fields[] = {
+    FIELD(tablet_order, sequencer, field_sequencer),
+    FIELD(tablet_order, server, field_u64),
+    FIELD(tablet_order, tablet, field_u64),
+    FIELD(tablet_order, epoch, field_u64),
+    FIELD(tablet_order, key, field_row),
+    FIELD(tablet_order, row, field_row),
+    FIELD(tablet_order, row_end, field_row),
+    FIELD(tablet_order, holders, field_holders),
+};
 
-#define SCHEMA_ORDER(FIELD)                                                    \
-    FIELD(SEQUENCER, sequencer)                                                \
-    FIELD(U64, server)                                                         \
-    FIELD(U64, table.id)                                                       \
-    FIELD(U64, table.generation)                                               \
-    FIELD(SCHEMA, table.schema)                                                \
-    FIELD(FLAG, table.dropping)
+static const struct message_field schema_order_fields[] = {
+    FIELD(schema_order, sequencer, field_sequencer),
+    FIELD(schema_order, server, field_u64),
+    FIELD(schema_order, table.id, field_u64),
+    FIELD(schema_order, table.generation, field_u64),
+    FIELD(schema_order, table.schema, field_schema),
+    FIELD(schema_order, table.dropping, field_flag),
+};
 
-#define STATUS_ORDER(FIELD)                                                    \
-    FIELD(U64, server)                                                         \
-    FIELD(U64, after)                                                          \
-    FIELD(U32, max)
+static const struct message_field status_order_fields[] = {
+    FIELD(status_order, server, field_u64),
+    FIELD(status_order, after, field_u64),
+    FIELD(status_order, max, field_u32),
+};
 
-#define LOG_ORDER(FIELD)                                                       \
-    FIELD(SEQUENCER, sequencer)                                                \
-    FIELD(U64, server)                                                         \
-    FIELD(U64, log)                                                            \
-    FIELD(FILE_NAME, segment)
+static const struct message_field log_order_fields[] = {
+    FIELD(log_order, sequencer, field_sequencer),
+    FIELD(log_order, server, field_u64),
+    FIELD(log_order, log, field_u64),
+    FIELD(log_order, segment, field_file_name),
+};
 
-#define TABLE_ORDER(FIELD)                                                     \
-    FIELD(NAME, name)                                                          \
-    FIELD(SCHEMA, schema)                                                      \
-    FIELD(ROW, row)                                                            \
-    FIELD(ROW, row_end)
+static const struct message_field table_order_fields[] = {
+    FIELD(table_order, name, field_name),
+    FIELD(table_order, schema, field_schema),
+    FIELD(table_order, row, field_row),
+    FIELD(table_order, row_end, field_row),
+};
 
-#define MOVE_ORDER(FIELD)                                                      \
-    FIELD(U64, tablet)                                                         \
-    FIELD(NAME, table)                                                         \
-    FIELD(ROW, row)                                                            \
-    FIELD(ADDRESS, server)
+static const struct message_field move_order_fields[] = {
+    FIELD(move_order, tablet, field_u64),
+    FIELD(move_order, table, field_name),
+    FIELD(move_order, row, field_row),
+    FIELD(move_order, server, field_address),
+};
 
-#define MOVE_REPLY(FIELD)                                                      \
-    FIELD(U64, tablet)                                                         \
-    FIELD(U64, from)                                                           \
-    FIELD(U64, to)                                                             \
-    FIELD(U64, unserved_us)
+static const struct message_field move_reply_fields[] = {
+    FIELD(move_reply, tablet, field_u64),
+    FIELD(move_reply, from, field_u64),
+    FIELD(move_reply, to, field_u64),
+    FIELD(move_reply, unserved_us, field_u64),
+};
 
-#define UNLOAD_REPLY(FIELD) FIELD(U64, closed_us)
+static const struct message_field unload_reply_fields[] = {
+    FIELD(unload_reply, closed_us, field_u64),
+};
 
-#define TIMESTAMPS_ORDER(FIELD) FIELD(U32, count)
-#define TIMESTAMPS_REPLY(FIELD) FIELD(U64, first)
+static const struct message_field timestamps_order_fields[] = {
+    FIELD(timestamps_order, count, field_u32),
+};
+static const struct message_field timestamps_reply_fields[] = {
+    FIELD(timestamps_reply, first, field_u64),
+};
 
 #define CONTROL_MESSAGES(MESSAGE)                                              \
-    MESSAGE(order_head, ORDER_HEAD, "order")                                   \
-    MESSAGE(tablet_order, TABLET_ORDER, "order about a tablet")                \
-    MESSAGE(schema_order, SCHEMA_ORDER, "order about a schema")                \
-    MESSAGE(status_order, STATUS_ORDER, "question for the state of a server")  \
-    MESSAGE(log_order, LOG_ORDER, "order about a log")                         \
-    MESSAGE(table_order, TABLE_ORDER, "order about a table")                   \
-    MESSAGE(move_order, MOVE_ORDER, "order to move a tablet")                  \
-    MESSAGE(move_reply, MOVE_REPLY, "outcome of a move")                       \
-    MESSAGE(unload_reply, UNLOAD_REPLY, "outcome of an unload")                \
-    MESSAGE(timestamps_order, TIMESTAMPS_ORDER, "order of timestamps")         \
-    MESSAGE(timestamps_reply, TIMESTAMPS_REPLY, "timestamps")
+    MESSAGE(order_head, "order")                                               \
+    MESSAGE(tablet_order, "order about a tablet")                              \
+    MESSAGE(schema_order, "order about a schema")                              \
+    MESSAGE(status_order, "question for the state of a server")                \
+    MESSAGE(log_order, "order about a log")                                    \
+    MESSAGE(table_order, "order about a table")                                \
+    MESSAGE(move_order, "order to move a tablet")                              \
+    MESSAGE(move_reply, "outcome of a move")                                   \
+    MESSAGE(unload_reply, "outcome of an unload")                              \
+    MESSAGE(timestamps_order, "order of timestamps")                           \
+    MESSAGE(timestamps_reply, "timestamps")
 
-CONTROL_MESSAGES(MESSAGE_PROTOTYPES)
+CONTROL_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* BIGTABLE_WIRE_CONTROL_CALLS_H */

@@ -7,7 +7,7 @@
 #include "base/core/arena.h"
 #include "base/rpc/error_reply.h"
 #include "bigtable/row/row_request.h"
-#include "bigtable/wire/body.h"
+#include "bigtable/wire/message.h"
 
 #define APPLY_REPLY_FIELDS    3 /* And more where the error has a detail. */
 #define MODIFY_FIELDS         7
@@ -18,9 +18,6 @@
 #define DESCRIBE_GROUPS_MAX   65536
 #define DESCRIBE_FAMILIES_MAX 4096
 #define FAMILY_LOAD_FIELDS    3
-
-DATA_MESSAGES_LATER(MESSAGE_CODE_LATER)
-DATA_MESSAGES(MESSAGE_CODE)
 
 /* --- writing rows -------------------------------------------------------- */
 

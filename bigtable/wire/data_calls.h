@@ -30,6 +30,7 @@
 #include "base/core/slice.h"
 #include "base/rpc/call_tables.h"
 #include "bigtable/row/cells.h"
+#include "bigtable/wire/field_kinds.h"
 
 #define TABLET_DATA_METHODS(METHOD)                                            \
     /* struct read_request; struct read_reply with rows attached. */           \
@@ -338,81 +339,91 @@ MUST_CHECK int alter_schema(struct schema *schema,
 
 /* --- on the wire --------------------------------------------------------- */
 
-#define READ_REQUEST(FIELD)                                                    \
-    FIELD(U64, tablet)                                                         \
-    FIELD(U64, generation)                                                     \
-    FIELD(BYTES, options)                                                      \
-    FIELD(BYTES, from)                                                         \
-    FIELD(U64, row_limit)                                                      \
-    FIELD(U32, bytes_max)
-#define READ_REQUEST_LATER(FIELD) FIELD(FLAG, explain)
+static const struct message_field read_request_fields[] = {
+    FIELD(read_request, tablet, field_u64),
+    FIELD(read_request, generation, field_u64),
+    FIELD(read_request, options, field_bytes),
+    FIELD(read_request, from, field_bytes),
+    FIELD(read_request, row_limit, field_u64),
+    FIELD(read_request, bytes_max, field_u32),
+    LATER_FIELD(read_request, explain, field_flag),
+};
 
-#define READ_REPLY(FIELD)                                                      \
-    FIELD(FLAG, done)                                                          \
-    FIELD(BYTES, next)                                                         \
-    FIELD(U64, row_count)
-#define READ_REPLY_LATER(FIELD) FIELD(BYTES, explain)
+static const struct message_field read_reply_fields[] = {
+    FIELD(read_reply, done, field_flag),
+    FIELD(read_reply, next, field_bytes),
+    FIELD(read_reply, row_count, field_u64),
+    LATER_FIELD(read_reply, explain, field_bytes),
+};
 
-#define EACH_REQUEST(FIELD) FIELD(U32, count)
+static const struct message_field each_request_fields[] = {
+    FIELD(each_request, count, field_u32),
+};
 
-#define APPLY_REQUEST(FIELD)                                                   \
-    FIELD(U8, durability)                                                      \
-    FIELD(U32, count)                                                          \
-    FIELD(U64, origin.session)                                                 \
-    FIELD(U64, origin.floor)
+static const struct message_field apply_request_fields[] = {
+    FIELD(apply_request, durability, field_u8),
+    FIELD(apply_request, count, field_u32),
+    FIELD(apply_request, origin.session, field_u64),
+    FIELD(apply_request, origin.floor, field_u64),
+};
 
-#define CHECK_REQUEST(FIELD)                                                   \
-    FIELD(U64, tablet)                                                         \
-    FIELD(U8, durability)                                                      \
-    FIELD(BYTES, row)                                                          \
-    FIELD(MAYBE, filter)                                                       \
-    FIELD(FLAG, has_true)                                                      \
-    FIELD(FLAG, has_false)                                                     \
-    FIELD(U64, origin.session)                                                 \
-    FIELD(U64, origin.floor)                                                   \
-    FIELD(U64, sequence)
+static const struct message_field check_request_fields[] = {
+    FIELD(check_request, tablet, field_u64),
+    FIELD(check_request, durability, field_u8),
+    FIELD(check_request, row, field_bytes),
+    MAYBE_FIELD(check_request, filter, has_filter, field_maybe),
+    FIELD(check_request, has_true, field_flag),
+    FIELD(check_request, has_false, field_flag),
+    FIELD(check_request, origin.session, field_u64),
+    FIELD(check_request, origin.floor, field_u64),
+    FIELD(check_request, sequence, field_u64),
+};
 
-#define CHECK_REPLY(FIELD) FIELD(FLAG, matched)
+static const struct message_field check_reply_fields[] = {
+    FIELD(check_reply, matched, field_flag),
+};
 
-#define RUN_REQUEST(FIELD)                                                     \
-    FIELD(U64, tablet)                                                         \
-    FIELD(U64, generation)                                                     \
-    FIELD(BYTES, options)                                                      \
-    FIELD(BYTES, source)                                                       \
-    FIELD(BYTES, from)                                                         \
-    FIELD(U64, fuel)                                                           \
-    FIELD(U64, memory_max)                                                     \
-    FIELD(U32, limit_us)                                                       \
-    FIELD(FLAG, settings.ignore_undefs)                                        \
-    FIELD(FLAG, settings.defer_tables)                                         \
-    FIELD(U32, settings.depth_max)                                             \
-    FIELD(U64, settings.seed)                                                  \
-    FIELD(OUTPUT, settings)
+static const struct message_field run_request_fields[] = {
+    FIELD(run_request, tablet, field_u64),
+    FIELD(run_request, generation, field_u64),
+    FIELD(run_request, options, field_bytes),
+    FIELD(run_request, source, field_bytes),
+    FIELD(run_request, from, field_bytes),
+    FIELD(run_request, fuel, field_u64),
+    FIELD(run_request, memory_max, field_u64),
+    FIELD(run_request, limit_us, field_u32),
+    FIELD(run_request, settings.ignore_undefs, field_flag),
+    FIELD(run_request, settings.defer_tables, field_flag),
+    FIELD(run_request, settings.depth_max, field_u32),
+    FIELD(run_request, settings.seed, field_u64),
+    MAYBE_FIELD(run_request,
+                settings.table_output,
+                settings.has_table_output,
+                field_output),
+};
 
-#define RUN_REPLY(FIELD)                                                       \
-    FIELD(FLAG, done)                                                          \
-    FIELD(BYTES, next)                                                         \
-    FIELD(U64, row_count)                                                      \
-    FIELD(U64, undefined_count)
+static const struct message_field run_reply_fields[] = {
+    FIELD(run_reply, done, field_flag),
+    FIELD(run_reply, next, field_bytes),
+    FIELD(run_reply, row_count, field_u64),
+    FIELD(run_reply, undefined_count, field_u64),
+};
 
-#define CUTS_REQUEST(FIELD)                                                    \
-    FIELD(U64, tablet)                                                         \
-    FIELD(U32, parts)
-
-/* Messages that have grown: FIELDS, and those that were added later. */
-#define DATA_MESSAGES_LATER(MESSAGE)                                           \
-    MESSAGE(read_request, READ_REQUEST, READ_REQUEST_LATER,                    \
-            "request to read rows")                                            \
-    MESSAGE(read_reply, READ_REPLY, READ_REPLY_LATER, "answer with rows")
+static const struct message_field cuts_request_fields[] = {
+    FIELD(cuts_request, tablet, field_u64),
+    FIELD(cuts_request, parts, field_u32),
+};
 
 #define DATA_MESSAGES(MESSAGE)                                                 \
-    MESSAGE(each_request, EACH_REQUEST, "request to read single rows")         \
-    MESSAGE(apply_request, APPLY_REQUEST, "request to change rows")            \
-    MESSAGE(check_request, CHECK_REQUEST, "request to check a row")            \
-    MESSAGE(check_reply, CHECK_REPLY, "answer to a check")                     \
-    MESSAGE(run_request, RUN_REQUEST, "request to run a program")              \
-    MESSAGE(run_reply, RUN_REPLY, "answer of a program")                       \
-    MESSAGE(cuts_request, CUTS_REQUEST, "request for cuts")
+    MESSAGE(read_request, "request to read rows")                              \
+    MESSAGE(read_reply, "answer with rows")                                    \
+    MESSAGE(each_request, "request to read single rows")                       \
+    MESSAGE(apply_request, "request to change rows")                           \
+    MESSAGE(check_request, "request to check a row")                           \
+    MESSAGE(check_reply, "answer to a check")                                  \
+    MESSAGE(run_request, "request to run a program")                           \
+    MESSAGE(run_reply, "answer of a program")                                  \
+    MESSAGE(cuts_request, "request for cuts")
 
 /* Codes, and the first failure with its detail. */
 void apply_reply_put(const struct apply_reply *r, struct buf *out);
@@ -444,7 +455,6 @@ MUST_CHECK int describe_reply_get(struct slice in,
                                   struct describe_reply *r,
                                   struct err *err);
 
-DATA_MESSAGES_LATER(MESSAGE_PROTOTYPES_LATER)
-DATA_MESSAGES(MESSAGE_PROTOTYPES)
+DATA_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* BIGTABLE_WIRE_DATA_CALLS_H */

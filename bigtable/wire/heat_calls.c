@@ -11,8 +11,6 @@
 #define HEAT_PARTS 16.0
 #define VALUE_MAX  1e17
 
-HEAT_MESSAGES(MESSAGE_CODE)
-
 static uint64_t in_parts(double value)
 {
     PRE(value >= 0);

@@ -9,6 +9,7 @@
 #define BIGTABLE_WIRE_HEAT_CALLS_H
 
 #include "base/rpc/call_tables.h"
+#include "bigtable/wire/field_kinds.h"
 
 #define TABLET_HEAT_METHODS(METHOD)                                            \
     /* struct heat_request, with the bounds of the picture attached            \
@@ -38,23 +39,26 @@ struct heat_reply {
     uint32_t count; /* Of bounds, or of ranges; 0: nothing is known. */
 };
 
-#define HEAT_REQUEST(FIELD)                                                    \
-    FIELD(NAME, table)                                                         \
-    FIELD(ROW, start)                                                          \
-    FIELD(ROW, end)                                                            \
-    FIELD(U32, from)                                                           \
-    FIELD(U32, step)                                                           \
-    FIELD(U32, times)                                                          \
-    FIELD(U32, what)                                                           \
-    FIELD(U32, bounds_max)
+static const struct message_field heat_request_fields[] = {
+    FIELD(heat_request, table, field_name),
+    FIELD(heat_request, start, field_row),
+    FIELD(heat_request, end, field_row),
+    FIELD(heat_request, from, field_u32),
+    FIELD(heat_request, step, field_u32),
+    FIELD(heat_request, times, field_u32),
+    FIELD(heat_request, what, field_u32),
+    FIELD(heat_request, bounds_max, field_u32),
+};
 
-#define HEAT_REPLY(FIELD) FIELD(U32, count)
+static const struct message_field heat_reply_fields[] = {
+    FIELD(heat_reply, count, field_u32),
+};
 
 #define HEAT_MESSAGES(MESSAGE)                                                 \
-    MESSAGE(heat_request, HEAT_REQUEST, "question for heat")                   \
-    MESSAGE(heat_reply, HEAT_REPLY, "answer with heat")
+    MESSAGE(heat_request, "question for heat")                                 \
+    MESSAGE(heat_reply, "answer with heat")
 
-HEAT_MESSAGES(MESSAGE_PROTOTYPES)
+HEAT_MESSAGES(MESSAGE_FUNCTIONS)
 
 /* Append @times × @ranges values, none negative, to a sixteenth. */
 void heat_values_put(const double *values,

@@ -171,13 +171,6 @@ int load_list_get(struct slice in,
 
 /* --- the call ------------------------------------------------------------ */
 
-#define PUT_LOAD_ID(member) codec_put_str(out, m->member);
-#define GET_LOAD_ID(member)                                                    \
-    m->member = message_bytes(&in.r, LOAD_NAME_BYTES_MAX);                     \
-    in.r.bad |= !is_name(m->member);
-
-LOAD_MESSAGES(MESSAGE_CODE)
-
 /* --- keys ---------------------------------------------------------------- */
 
 void lend_reply_put(const struct lend_reply *r, struct buf *out)

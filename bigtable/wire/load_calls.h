@@ -18,6 +18,7 @@
 #include "base/core/slice.h"
 #include "base/crypt/keyring.h" /* struct key_loan */
 #include "base/rpc/call_tables.h"
+#include "bigtable/wire/field_kinds.h"
 
 struct arena;
 
@@ -106,15 +107,18 @@ struct load_reply {
     bool before; /* The tablet had the load already. */
 };
 
-#define LOAD_REQUEST(FIELD)                                                    \
-    FIELD(U64, tablet)                                                         \
-    FIELD(LOAD_ID, id)
+static const struct message_field load_request_fields[] = {
+    FIELD(load_request, tablet, field_u64),
+    FIELD(load_request, id, field_load_id),
+};
 
-#define LOAD_REPLY(FIELD) FIELD(FLAG, before)
+static const struct message_field load_reply_fields[] = {
+    FIELD(load_reply, before, field_flag),
+};
 
 #define LOAD_MESSAGES(MESSAGE)                                                 \
-    MESSAGE(load_request, LOAD_REQUEST, "request to load files")               \
-    MESSAGE(load_reply, LOAD_REPLY, "outcome of loading files")
+    MESSAGE(load_request, "request to load files")                             \
+    MESSAGE(load_reply, "outcome of loading files")
 
 struct lend_reply {
     struct key_loan loan; /* All zeros: the cluster is not encrypted. */
@@ -133,6 +137,6 @@ void load_loan_name(uint64_t table,
                     struct slice id,
                     unsigned char lent[KEYRING_SALT_BYTES]);
 
-LOAD_MESSAGES(MESSAGE_PROTOTYPES)
+LOAD_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* BIGTABLE_WIRE_LOAD_CALLS_H */

@@ -23,11 +23,3 @@ bool log_holder_next(struct cursor *c, struct log_holder *h)
     h->address = cursor_lslice(c);
     return !c->bad;
 }
-
-#define PUT_TABLE(member) codec_put_u64(out, m->member);
-/* The range of a table's keys ends with the next number. */
-#define GET_TABLE(member)                                                      \
-    m->member = codec_get_u64(&in.r);                                          \
-    in.r.bad |= m->member == UINT64_MAX;
-
-LOG_MESSAGES(MESSAGE_CODE)

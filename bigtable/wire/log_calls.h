@@ -18,6 +18,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "base/rpc/call_tables.h"
+#include "bigtable/wire/field_kinds.h"
 
 struct cursor;
 
@@ -53,22 +54,25 @@ struct log_read {
     uint64_t skip; /* Mutations that were read before. */
 };
 
-#define LOG_SORTED(FIELD) FIELD(FLAG, held)
+static const struct message_field log_sorted_fields[] = {
+    FIELD(log_sorted, held, field_flag),
+};
 
-#define LOG_READ(FIELD)                                                        \
-    FIELD(SEQUENCER, sequencer)                                                \
-    FIELD(U64, server)                                                         \
-    FIELD(U64, log)                                                            \
-    FIELD(FILE_NAME, segment)                                                  \
-    FIELD(TABLE, table)                                                        \
-    FIELD(ROW, start)                                                          \
-    FIELD(ROW, end)                                                            \
-    FIELD(U64, skip)
+static const struct message_field log_read_fields[] = {
+    FIELD(log_read, sequencer, field_sequencer),
+    FIELD(log_read, server, field_u64),
+    FIELD(log_read, log, field_u64),
+    FIELD(log_read, segment, field_file_name),
+    FIELD(log_read, table, field_table),
+    FIELD(log_read, start, field_row),
+    FIELD(log_read, end, field_row),
+    FIELD(log_read, skip, field_u64),
+};
 
 #define LOG_MESSAGES(MESSAGE)                                                  \
-    MESSAGE(log_sorted, LOG_SORTED, "answer about a sorted segment")           \
-    MESSAGE(log_read, LOG_READ, "question for a sorted segment")
+    MESSAGE(log_sorted, "answer about a sorted segment")                       \
+    MESSAGE(log_read, "question for a sorted segment")
 
-LOG_MESSAGES(MESSAGE_PROTOTYPES)
+LOG_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* BIGTABLE_WIRE_LOG_CALLS_H */

@@ -1,11 +1,10 @@
-/* The kinds of fields that messages of tables have, beyond those of
- * message_code.h. Private to bigtable/wire. Bounds are looser than those that
- * the lock service, the file system and schemas set.
+/* Bounds of texts in messages of tables. They are looser than those that the
+ * lock service, the file system and schemas set. Private to bigtable/wire.
  */
 #ifndef BIGTABLE_WIRE_MESSAGE_H
 #define BIGTABLE_WIRE_MESSAGE_H
 
-#include "base/rpc/message_code.h"
+#include "base/rpc/rpc_message.h"
 
 /* Rows of tables, and those of METADATA that name their ends. */
 #define MESSAGE_ROW_BYTES_MAX       ((size_t)64 << 10)
@@ -18,32 +17,17 @@ static inline struct slice message_row(struct codec_reader *r)
     return message_bytes(r, MESSAGE_ROW_BYTES_MAX);
 }
 
-/* --- kinds --------------------------------------------------------------- */
+static inline bool message_has_nul(struct slice s)
+{
+    return slice_find_byte(s, '\0') != s.len;
+}
 
-#define PUT_ROW(member) codec_put_bin(out, m->member);
-#define GET_ROW(member) m->member = message_row(&in.r);
-
-#define PUT_SCHEMA(member) codec_put_bin(out, m->member);
-#define GET_SCHEMA(member)                                                     \
-    m->member = message_bytes(&in.r, MESSAGE_SCHEMA_BYTES_MAX);
-
-#define PUT_SEQUENCER(member) codec_put_bin(out, m->member);
-#define GET_SEQUENCER(member)                                                  \
-    m->member = message_bytes(&in.r, MESSAGE_SEQUENCER_BYTES_MAX);
-
-#define PUT_NAME(member) codec_put_str(out, m->member);
-#define GET_NAME(member)                                                       \
-    m->member = message_bytes(&in.r, MESSAGE_NAME_BYTES_MAX);
-
-#define PUT_FILE_NAME(member) codec_put_bin(out, m->member);
-#define GET_FILE_NAME(member)                                                  \
-    m->member = message_bytes(&in.r, MESSAGE_NAME_BYTES_MAX);
-
-#define PUT_ADDRESS(member) codec_put_str(out, m->member);
-#define GET_ADDRESS(member) m->member = message_bytes(&in.r, ADDRESS_BYTES_MAX);
-
-#define PUT_HOLDERS(member) codec_put_bin(out, m->member);
-#define GET_HOLDERS(member)                                                    \
-    m->member = message_bytes(&in.r, LOG_HOLDERS_BYTES_MAX);
+/* Text that C code will read: without a NUL inside. */
+static inline struct slice message_text(struct codec_reader *r)
+{
+    struct slice s = codec_get_bytes(r);
+    r->bad |= message_has_nul(s);
+    return s;
+}
 
 #endif /* BIGTABLE_WIRE_MESSAGE_H */

@@ -265,5 +265,3 @@ int tablet_record_get(struct slice in, struct tablet_record *r, struct err *err)
 }
 
 /* --- files of the lock service ------------------------------------------- */
-
-METADATA_MESSAGES(MESSAGE_CODE)

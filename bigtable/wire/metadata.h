@@ -54,6 +54,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "base/rpc/call_tables.h"
+#include "bigtable/wire/field_kinds.h"
 
 struct schema;
 
@@ -195,24 +196,27 @@ void tablet_record_put(const struct tablet_record *r, struct buf *out);
 MUST_CHECK int
 tablet_record_get(struct slice in, struct tablet_record *r, struct err *err);
 
-#define TABLE_RECORD(FIELD)                                                    \
-    FIELD(U64, id)                                                             \
-    FIELD(U64, generation)                                                     \
-    FIELD(SCHEMA, schema)                                                      \
-    FIELD(FLAG, dropping)
+static const struct message_field table_record_fields[] = {
+    FIELD(table_record, id, field_u64),
+    FIELD(table_record, generation, field_u64),
+    FIELD(table_record, schema, field_schema),
+    FIELD(table_record, dropping, field_flag),
+};
 
-#define SERVER_RECORD(FIELD)                                                   \
-    FIELD(U64, number)                                                         \
-    FIELD(ADDRESS, address)
+static const struct message_field server_record_fields[] = {
+    FIELD(server_record, number, field_u64),
+    FIELD(server_record, address, field_address),
+};
 
-#define CLUSTER_COUNTERS(FIELD)                                                \
-    FIELD(U64, table)                                                          \
-    FIELD(U64, server)
+static const struct message_field cluster_counters_fields[] = {
+    FIELD(cluster_counters, table, field_u64),
+    FIELD(cluster_counters, server, field_u64),
+};
 
 #define METADATA_MESSAGES(MESSAGE)                                             \
-    MESSAGE(table_record, TABLE_RECORD, "record of a table")                   \
-    MESSAGE(server_record, SERVER_RECORD, "record of a tablet server")         \
-    MESSAGE(cluster_counters, CLUSTER_COUNTERS, "counters of the cluster")
+    MESSAGE(table_record, "record of a table")                                 \
+    MESSAGE(server_record, "record of a tablet server")                        \
+    MESSAGE(cluster_counters, "counters of the cluster")
 
 /* Ids made by the server or master number @server, without asking: of tablets
  * and of SSTables; its @n-th. */
@@ -227,6 +231,6 @@ static inline uint64_t cluster_id_server(uint64_t id)
     return id >> 32;
 }
 
-METADATA_MESSAGES(MESSAGE_PROTOTYPES)
+METADATA_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* BIGTABLE_WIRE_METADATA_H */

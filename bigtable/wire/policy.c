@@ -9,7 +9,7 @@
 #include "base/core/coding.h"
 #include "bigtable/row/access.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/wire/body.h"
+#include "bigtable/wire/message.h"
 #include "bigtable/wire/principal_rates.h"
 
 #define POLICY_FIELDS        8
@@ -135,12 +135,6 @@ bool table_policy_share(const struct table_policy *p,
 }
 
 /* --- calls --------------------------------------------------------------- */
-
-#define PUT_TABLE_NAME(member) codec_put_bin(out, m->member);
-#define GET_TABLE_NAME(member)                                                 \
-    m->member = message_bytes(&in.r, TABLE_NAME_BYTES_MAX);
-
-POLICY_MESSAGES(MESSAGE_CODE)
 
 void policy_change_put(const struct policy_change *c, struct buf *out)
 {

@@ -28,6 +28,7 @@
 #include "base/core/slice.h"
 #include "base/rpc/call_tables.h"
 #include "bigtable/row/quota.h"
+#include "bigtable/wire/field_kinds.h"
 
 #define BIGTABLE_LOCK_POLICIES "/bigtable/policies"
 #define POLICY_CLUSTER         "cluster"
@@ -116,10 +117,12 @@ struct policy_change {
     struct quarry_quota quota;
 };
 
-#define POLICY_ORDER(FIELD) FIELD(TABLE_NAME, table)
+static const struct message_field policy_order_fields[] = {
+    FIELD(policy_order, table, field_policy_table),
+};
 
 #define POLICY_MESSAGES(MESSAGE)                                               \
-    MESSAGE(policy_order, POLICY_ORDER, "question about a policy")
+    MESSAGE(policy_order, "question about a policy")
 
 /* As POLICY_MESSAGES, but for the quota. */
 void policy_change_put(const struct policy_change *c, struct buf *out);
@@ -151,6 +154,6 @@ int size_refuse(struct slice table,
                 struct slice family,
                 struct err *err);
 
-POLICY_MESSAGES(MESSAGE_PROTOTYPES)
+POLICY_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* BIGTABLE_WIRE_POLICY_H */

@@ -3,8 +3,8 @@
 #include "base/core/arena.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/row_request.h"
-#include "bigtable/wire/body.h"
 #include "bigtable/wire/data_calls.h"
+#include "bigtable/wire/message.h"
 
 #define OPTION_FIELDS 15
 #define RANGE_FIELDS  2
@@ -113,7 +113,7 @@ int read_options_get(struct slice in,
     filter = message_maybe(&b.r, &has_filter);
     get_families(&b.r, a, out);
     text = message_maybe(&b.r, &there);
-    b.r.bad |= has_nul(text);
+    b.r.bad |= message_has_nul(text);
     out->column_regex = there ? arena_dup(a, text).data : NULL;
     out->versions = message_u32(&b.r);
     out->time_min_us = codec_get_i64(&b.r);

@@ -13,16 +13,6 @@
 
 #define SUMMARY_FIELDS 7
 
-#define PUT_TABLE_NAME(member) codec_put_str(out, m->member);
-#define GET_TABLE_NAME(member)                                                 \
-    m->member = message_bytes(&in.r, TABLE_NAME_BYTES_MAX);
-
-#define PUT_IMPORT_ID(member) codec_put_str(out, m->member);
-#define GET_IMPORT_ID(member)                                                  \
-    m->member = message_bytes(&in.r, LOAD_NAME_BYTES_MAX);
-
-SNAPSHOT_MESSAGES(MESSAGE_CODE)
-
 void import_file_name(uint64_t number, char out[IMPORT_FILE_NAME_BYTES])
 {
     snprintf(out, IMPORT_FILE_NAME_BYTES, "%" PRIu64 ".sst", number);

@@ -8,6 +8,7 @@
 #define BIGTABLE_WIRE_SNAPSHOT_CALLS_H
 
 #include "base/rpc/call_tables.h"
+#include "bigtable/wire/field_kinds.h"
 #include "bigtable/wire/snapshot_record.h"
 
 #define MASTER_SNAPSHOT_METHODS(METHOD)                                        \
@@ -53,10 +54,11 @@ struct snapshot_order {
     uint64_t ttl_us; /* 0: for ever. */
 };
 
-#define SNAPSHOT_ORDER(FIELD)                                                  \
-    FIELD(TABLE_NAME, name)                                                    \
-    FIELD(TABLE_NAME, table)                                                   \
-    FIELD(U64, ttl_us)
+static const struct message_field snapshot_order_fields[] = {
+    FIELD(snapshot_order, name, field_table_name),
+    FIELD(snapshot_order, table, field_table_name),
+    FIELD(snapshot_order, ttl_us, field_u64),
+};
 
 /* A table that is made of files from elsewhere: a backup's. The file number N
  * of the record is LOADS_DIR/ID/ with import_file_name(N). */
@@ -66,14 +68,15 @@ struct import_order {
     struct slice record; /* snapshot_record_put(); empty of a lend. */
 };
 
-#define IMPORT_ORDER(FIELD)                                                    \
-    FIELD(TABLE_NAME, table)                                                   \
-    FIELD(IMPORT_ID, id)                                                       \
-    FIELD(BYTES, record)
+static const struct message_field import_order_fields[] = {
+    FIELD(import_order, table, field_table_name),
+    FIELD(import_order, id, field_import_id),
+    FIELD(import_order, record, field_bytes),
+};
 
 #define SNAPSHOT_MESSAGES(MESSAGE)                                             \
-    MESSAGE(snapshot_order, SNAPSHOT_ORDER, "order about a snapshot")          \
-    MESSAGE(import_order, IMPORT_ORDER, "order to import a table")
+    MESSAGE(snapshot_order, "order about a snapshot")                          \
+    MESSAGE(import_order, "order to import a table")
 
 #define IMPORT_FILE_NAME_BYTES 32
 /* "NUMBER.sst" */
@@ -100,6 +103,6 @@ MUST_CHECK int snapshot_list_get(struct slice in,
                                  struct snapshot_list *l,
                                  struct err *err);
 
-SNAPSHOT_MESSAGES(MESSAGE_PROTOTYPES)
+SNAPSHOT_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* BIGTABLE_WIRE_SNAPSHOT_CALLS_H */

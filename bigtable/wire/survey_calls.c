@@ -12,8 +12,6 @@
 #define GROUP_FIELDS       8
 #define FILE_FIELDS        7
 
-SURVEY_MESSAGES(MESSAGE_CODE)
-
 /* --- a tablet at a glance ------------------------------------------------ */
 
 static void put_tablet(const struct surveyed_tablet *t, struct buf *out)

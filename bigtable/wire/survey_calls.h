@@ -8,6 +8,7 @@
 
 #include "base/rpc/call_tables.h"
 #include "bigtable/wire/control_calls.h"
+#include "bigtable/wire/field_kinds.h"
 
 #define TABLET_SURVEY_METHODS(METHOD)                                          \
     /* struct survey_request; struct survey. Leaves out tablets of tables that \
@@ -109,16 +110,19 @@ MUST_CHECK int examination_get(struct slice in,
                                struct examination *e,
                                struct err *err);
 
-#define SURVEY_REQUEST(FIELD)                                                  \
-    FIELD(U64, after)                                                          \
-    FIELD(U32, max)
+static const struct message_field survey_request_fields[] = {
+    FIELD(survey_request, after, field_u64),
+    FIELD(survey_request, max, field_u32),
+};
 
-#define EXAMINE_REQUEST(FIELD) FIELD(U64, tablet)
+static const struct message_field examine_request_fields[] = {
+    FIELD(examine_request, tablet, field_u64),
+};
 
 #define SURVEY_MESSAGES(MESSAGE)                                               \
-    MESSAGE(survey_request, SURVEY_REQUEST, "question for tablets")            \
-    MESSAGE(examine_request, EXAMINE_REQUEST, "question for a tablet")
+    MESSAGE(survey_request, "question for tablets")                            \
+    MESSAGE(examine_request, "question for a tablet")
 
-SURVEY_MESSAGES(MESSAGE_PROTOTYPES)
+SURVEY_MESSAGES(MESSAGE_FUNCTIONS)
 
 #endif /* BIGTABLE_WIRE_SURVEY_CALLS_H */

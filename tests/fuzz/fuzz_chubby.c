@@ -50,7 +50,7 @@ static void read_entries(struct slice in)
     arena_close(&a);
 }
 
-#define FUZZ_CASE(type, FIELDS, what)                                          \
+#define FUZZ_CASE(type, what)                                                  \
     if (which-- == 0)                                                          \
         FUZZ_AGAIN(type, in);
 

@@ -116,14 +116,8 @@ static void try_explain(struct slice in, struct buf *out)
 }
 
 /* One reader for each message of the table, and those written by hand. */
-#define FUZZ_READER(type, FIELDS, what) FUZZ_##type,
-#define FUZZ_CASE(type, FIELDS, what)                                          \
-    case FUZZ_##type:                                                          \
-        FUZZ_AGAIN(type, in);                                                  \
-        break;
-
-#define FUZZ_READER_LATER(type, FIELDS, LATER, what) FUZZ_##type,
-#define FUZZ_CASE_LATER(type, FIELDS, LATER, what)                             \
+#define FUZZ_READER(type, what) FUZZ_##type,
+#define FUZZ_CASE(type, what)                                                  \
     case FUZZ_##type: FUZZ_AGAIN(type, in); break;
 
 enum fuzz_reader {
@@ -135,7 +129,7 @@ enum fuzz_reader {
     FUZZ_OUTCOMES,
     FUZZ_LISTS,
     FUZZ_EXPLAIN,
-    DATA_MESSAGES(FUZZ_READER) DATA_MESSAGES_LATER(FUZZ_READER_LATER) FUZZ_COUNT
+    DATA_MESSAGES(FUZZ_READER) FUZZ_COUNT
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -158,7 +152,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_explain(in, &out);
         break;
         DATA_MESSAGES(FUZZ_CASE)
-        DATA_MESSAGES_LATER(FUZZ_CASE_LATER)
     case FUZZ_COUNT: break;
     }
     arena_close(&a);

@@ -124,8 +124,8 @@ static void read_load(struct slice in)
 }
 
 /* One reader for each message of the tables, and those written by hand. */
-#define FUZZ_READER(type, FIELDS, what) FUZZ_##type,
-#define FUZZ_CASE(type, FIELDS, what)                                          \
+#define FUZZ_READER(type, what) FUZZ_##type,
+#define FUZZ_CASE(type, what)                                                  \
     case FUZZ_##type:                                                          \
         FUZZ_AGAIN(type, in);                                                  \
         break;

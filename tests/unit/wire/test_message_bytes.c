@@ -33,7 +33,7 @@ struct message_case {
     const char *hex;
 };
 
-#define MESSAGE_CALLS(type, ...)                                               \
+#define MESSAGE_CALLS(type, what)                                              \
     static void put_##type(const void *m, struct buf *out)                     \
     {                                                                          \
         type##_put(m, out);                                                    \
@@ -46,7 +46,6 @@ struct message_case {
 
 CHANGE_MESSAGES(MESSAGE_CALLS)
 CONTROL_MESSAGES(MESSAGE_CALLS)
-DATA_MESSAGES_LATER(MESSAGE_CALLS)
 DATA_MESSAGES(MESSAGE_CALLS)
 HEAT_MESSAGES(MESSAGE_CALLS)
 LOAD_MESSAGES(MESSAGE_CALLS)
