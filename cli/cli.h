@@ -133,4 +133,13 @@ cli_read_file(const char *path, struct buf *out, struct err *err);
 MUST_CHECK int
 cli_read_wombat(const char *given, struct buf *out, struct err *err);
 
+struct args;
+/* Open the table of ranks that --ranks names, or, without the option, the
+ * command's own table if it has the family rank, else the table "rank", if
+ * there is one. *@out is owned; NULL: there is none. */
+MUST_CHECK int cli_open_ranks(struct cli *cli,
+                              const struct args *args,
+                              struct quarry_table **out,
+                              struct err *err);
+
 #endif /* CLI_CLI_H */

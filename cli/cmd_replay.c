@@ -15,6 +15,7 @@
 #include "web/replay/replay_server.h"
 
 #define ADDRESS_DEFAULT "127.0.0.1:7490"
+#define RANKS_DEFAULT   "rank"
 #define LOOK_US         UINT64_C(100000)
 
 struct replay_run {
@@ -95,10 +96,52 @@ int cli_read_policy(const struct args *args,
     return rc;
 }
 
+/* Open table @name if it has ranks. */
+static int open_ranked(struct quarry *q,
+                       const char *name,
+                       struct quarry_table **out,
+                       struct err *err)
+{
+    int rc = quarry_table_open(q, name, out, err);
+    if (rc) {
+        *out = NULL;
+        return rc;
+    }
+    rc = quarry_table_check_family(*out, "rank", err);
+    if (rc) {
+        quarry_table_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int cli_open_ranks(struct cli *cli,
+                   const struct args *args,
+                   struct quarry_table **out,
+                   struct err *err)
+{
+    const char *given = args_value(args, "ranks");
+    const char *const usual[] = {args->words[0], RANKS_DEFAULT};
+    struct quarry *q;
+    int rc = cli_store(cli, CLI_READ, &q, err);
+    *out = NULL;
+    if (rc || given)
+        return rc ? rc : open_ranked(q, given, out, err);
+    /* These need not be there, nor have ranks. */
+    for (size_t i = 0; i < ARRAY_LEN(usual) && !*out; i++) {
+        rc = open_ranked(q, usual[i], out, err);
+        if (rc && rc != ERR_NOTFOUND && rc != ERR_DENIED)
+            return rc;
+        err_init(err);
+    }
+    return 0;
+}
+
 static int run_replay(struct cli *cli, const struct args *args, struct err *err)
 {
     struct archive_policy *policy;
-    struct quarry_table *t;
+    struct quarry_table *t = NULL;
+    struct quarry_table *ranks = NULL;
     struct buf wombat = BUF_INIT;
     struct replay_run run = {.cli = cli, .err = err};
     int rc = cli_read_policy(args, &policy, err);
@@ -106,13 +149,17 @@ static int run_replay(struct cli *cli, const struct args *args, struct err *err)
         rc = cli_read_wombat(args_value(args, "wombat"), &wombat, err);
     if (rc == 0)
         rc = cli_table(cli, args->words[0], CLI_READ, &t, err);
+    if (rc == 0)
+        rc = cli_open_ranks(cli, args, &ranks, err);
     if (rc) {
+        quarry_table_close(t);
         buf_close(&wombat);
         archive_policy_free(policy);
         return rc;
     }
     run.options = (struct replay_options){
         .table = t,
+        .ranks = ranks,
         .table_name = args->words[0],
         .address = args_value(args, "listen") ? args_value(args, "listen")
                                               : ADDRESS_DEFAULT,
@@ -124,6 +171,7 @@ static int run_replay(struct cli *cli, const struct args *args, struct err *err)
         .policy = policy};
     rc = serve_on_loop(&run, err);
     quarry_table_close(t);
+    quarry_table_close(ranks);
     archive_policy_free(policy);
     buf_close(&wombat);
     return rc;
@@ -140,6 +188,7 @@ static const struct option replay_options[] = {
      "URL*, host or *.host, perhaps from=DATE to=DATE, and a reason"},
     {"noarchive", 0, NULL,
      "do not show pages that ask so (robots meta, X-Robots-Tag)"},
+    {"ranks", 0, "TABLE", "where page_rank wrote (default: TABLE, or rank)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -150,8 +199,9 @@ const struct command replay_commands[] = {
      .details =
          "Serves the pages that `quarry import warc` stored, at any date, "
          "until Ctrl-C:\n/web/DATE/URL is the capture nearest to DATE, "
-         "/web/*/URL a calendar, /cdx an index\nfor programs; Memento (RFC "
-         "7089) is understood.\n\nPages run with an origin of their own and "
+         "/web/*/URL a calendar, /cdx an index\nfor programs; /hosts, /ranks "
+         "and /keys are about the whole crawl. Memento\n(RFC 7089) is "
+         "understood.\n\nPages run with an origin of their own and "
          "load from this server alone. Links that\ntheir scripts make are "
          "rewritten by wombat, which is fetched by `scripts/deps replay`\n"
          "(its licence is the AGPL); without it they are followed only where "

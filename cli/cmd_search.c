@@ -384,6 +384,7 @@ static int run_serve(struct cli *cli, const struct args *args, struct err *err)
     const char *listen = args_value(args, "listen");
     const char *names = args_value(args, "names");
     struct loop *loop = NULL;
+    struct quarry_table *ranks = NULL;
     struct buf wombat = BUF_INIT;
     struct archive_policy *policy;
     int rc = cli_read_policy(args, &policy, err);
@@ -392,11 +393,14 @@ static int run_serve(struct cli *cli, const struct args *args, struct err *err)
     if (!rc)
         rc = search_open(cli, args->words[0], policy, &o, err);
     if (!rc)
+        rc = cli_open_ranks(cli, args, &ranks, err);
+    if (!rc)
         rc = loop_new(cli->world, "search", &loop, err);
     if (!rc) {
         run.options = (struct search_server_options){
             .index = o.index,
             .table = o.table,
+            .ranks = ranks,
             .table_name = args->words[0],
             .address = listen ? listen : SEARCH_ADDRESS,
             .names = names ? names : listen,
@@ -410,6 +414,7 @@ static int run_serve(struct cli *cli, const struct args *args, struct err *err)
         loop_free(loop);
         rc = run.rc;
     }
+    quarry_table_close(ranks);
     search_open_close(&o);
     archive_policy_free(policy);
     buf_close(&wombat);
@@ -438,6 +443,7 @@ static const struct option serve_options[] = {
     {"listen", 0, "ADDRESS",
      "host:port to serve on (default: " SEARCH_ADDRESS ")"},
     {"names", 0, "NAMES", "names of this host, with commas between"},
+    {"ranks", 0, "TABLE", "where page_rank wrote (default: TABLE, or rank)"},
     {"block", 0, "FILE", "captures that are not shown, as of quarry replay"},
     {"noarchive", 0, NULL, "nor those that ask not to be archived"},
     {NULL, 0, NULL, NULL},

@@ -222,6 +222,68 @@ class Replay(ReplayTest):
             _, _, body = self.get(path)
             self.assertNotIn(b"<script>", body, path)
 
+    # --- the whole crawl
+
+    def test_hosts(self):
+        """Pages and captures by host; those that are not shown are in no
+        figure."""
+        row = re.compile(r"<tr><th[^>]*><a href=\"([^\"]*)\">([^<]*)</a></th>"
+                         r"<td><svg.*?</svg></td><td class=\"num\">(\d+)</td>"
+                         r"<td class=\"num\">(\d+)</td>")
+        hosts = {m[2]: (int(m[3]), int(m[4]))
+                 for m in row.finditer(self.text("/hosts"))}
+        lines = self.cdx("url=*.example&limit=1000")
+        for host in (HOST, "www." + HOST, "other.example"):
+            of = [x["url"] for x in lines
+                  if x["url"].startswith("http://%s/" % host)]
+            self.assertEqual(hosts[host], (len(set(of)), len(of)), host)
+        self.assertEqual(sum(n for _, n in hosts.values()), len(lines))
+        self.assertEqual(max(hosts.values()), hosts[HOST])
+        self.write("list", "block other.example gone\n"
+                   "block http://%s/ to=2020 gone\n" % HOST)
+        self.serve("--block", "list")
+        body = self.text("/hosts")
+        self.assertNotIn("other.example", body)
+        blocked = {m[2]: int(m[4]) for m in row.finditer(body)}
+        self.assertEqual(blocked[HOST], hosts[HOST][1] - 1)
+
+    def test_keys(self):
+        """Each capture is in one cell of the plot."""
+        body = self.text("/keys")
+        cells = re.findall(r"<title>(\d+) captures?: ([^<]*)</title>", body)
+        self.assertEqual(sum(int(n) for n, _ in cells),
+                         len(self.cdx("url=*.example&limit=1000")))
+        self.assertIn(HOST, {name for _, name in cells})
+        self.assertIn(">2020-01-01T00:00:00Z<", body)
+        self.assertIn(">2021-01-01T12:00:00Z<", body)
+
+    def test_ranks(self):
+        """The pages of a table of ranks, best first; without one, 404."""
+        self.assertEqual(self.get("/ranks")[0], 404)
+        self.assertNotIn("/ranks", self.text("/hosts"))
+        self.stop()
+        self.table("rank", "rank")
+        for row, rank in (("example.site/", "0.25"), ("example.other/page",
+                          "0.5"), ("example.never/", "0.125"),
+                          ("example.site/old", "much"), ("a", "nan")):
+            self.ok("put", "rank", row, "rank:=" + rank)
+        self.serve()
+        body = self.text("/ranks")
+        at = [body.index(text) for text in (
+            "/web/http://other.example/page", "/web/" + URL,
+            "http://never.example/")]
+        self.assertEqual(at, sorted(at))
+        self.assertIn("Home 2021</a>", body)
+        self.assertIn("not captured", body)
+        self.assertNotIn("site.example/old", body)
+        self.assertIn("PageRank of 3 pages", body)
+        self.write("list", "block other.example gone\n")
+        self.serve("--block", "list")
+        self.assertNotIn("other.example", self.text("/ranks"))
+        self.stop()
+        said = self.fails(1, "replay", "web", "--ranks", "web")
+        self.assertIn("rank", said)
+
     # --- Memento
 
     def test_memento(self):

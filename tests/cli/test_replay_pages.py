@@ -163,7 +163,7 @@ class ReplayPages(ReplayTest):
         """Calendar, list, difference: nothing is refused or thrown."""
         self.serve("--wombat", self.without())
         with Browser(self.path("browser")) as b:
-            for path in ("/", "/web/*/" + URL, "/web/*/%s*" % URL,
+            for path in ("/", "/web", "/hosts", "/keys", "/web/*/" + URL, "/web/*/%s*" % URL,
                          "/difference?url=%s&a=%s&b=%s" % (URL, FIRST, SECOND)):
                 b.open("http://%s%s" % (self.address, path))
                 self.assertEqual(b.run(

@@ -2,6 +2,7 @@
 #include "web/replay/page_shell.h"
 
 #include "base/http/http.h"
+#include "web/replay/crawl_links.h"
 
 void shell_head(struct html *h, bool is_frame)
 {
@@ -57,7 +58,9 @@ void shell_begin(struct html *h,
                 "page</a><header class=\"top\"><a class=\"brand\" "
                 "href=\"/\">Quarry replay</a><span class=\"cluster\">");
     html_str(h, k->replay->table_name);
-    html_lit(h, "</span></header><div class=\"replay-body\"><main "
+    html_lit(h, "</span>");
+    crawl_links_put(h, k->replay->ranks != NULL);
+    html_lit(h, "</header><div class=\"replay-body\"><main "
                 "id=\"main\" tabindex=\"-1\"><div class=\"head\"><h1>");
     html_str(h, title);
     html_lit(h, "</h1></div>");

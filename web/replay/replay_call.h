@@ -5,7 +5,9 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/http/http_form.h"
+#include "base/runtime/sync.h"
 #include "web/replay/archive.h"
+#include "web/replay/crawl_overview.h"
 #include "web/replay/replay_server.h"
 #include "web/replay/replay_url.h"
 
@@ -21,12 +23,19 @@ struct http_request;
 struct replay_server {
     struct archive *archive; /* Owned. */
     struct http_server *http;
+    struct quarry_table *table; /* Borrowed, as these two. */
+    struct quarry_table *ranks; /* Or NULL. */
+    const struct archive_policy *policy;
     char *table_name;
     struct buf wombat;     /* The script; empty: there is none. */
     struct buf secret;     /* "/~0123…": see replay_server.h. */
     struct buf secret_web; /* The same and "/web/". */
     bool is_proxy;
-    replay_guest guest; /* NULL: none. */
+    bool is_fixed;
+    struct mutex overview_lock; /* Of these two. */
+    struct crawl_overview overview;
+    uint64_t overview_read_us; /* 0: it was not read. */
+    replay_guest guest;        /* NULL: none. */
     void *guest_ctx;
 };
 
@@ -67,6 +76,14 @@ void replay_failed(struct replay_call *k, const struct err *err);
 /* No capture of the URL can be shown, of those in @l and those that the policy
  * took off it: 404, or 451 with the reason. */
 void replay_not_found(struct replay_call *k, const struct capture_list *l);
+
+/* --- overview_pages.c ---------------------------------------------------- */
+
+/* All three park. The hosts with the most pages; the pages of the highest
+ * PageRank, if there is a table of ranks; captures by key and time. */
+void replay_hosts_page(struct replay_call *k);
+void replay_ranks_page(struct replay_call *k);
+void replay_keys_page(struct replay_call *k);
 
 /* --- memento.c ----------------------------------------------------------- */
 

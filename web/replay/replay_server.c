@@ -66,7 +66,7 @@ static void replay_web(struct replay_call *k,
         replay_capture(k);
 }
 
-/* "/web?url=…&date=…" of the form. */
+/* "/web?url=…&date=…" of the form; without a URL, the form. */
 static bool replay_form(struct replay_call *k, const struct http_form *query)
 {
     const char *url = http_form_get(query, "url");
@@ -74,7 +74,9 @@ static bool replay_form(struct replay_call *k, const struct http_form *query)
     bool lists = http_form_get(query, "list") != NULL;
     struct buf to = BUF_INIT;
     struct buf absolute = BUF_INIT;
-    if (!url || !replay_url_absolute(slice_str(url), &absolute)) {
+    if (!url) {
+        replay_start_page(k);
+    } else if (!replay_url_absolute(slice_str(url), &absolute)) {
         replay_error(k, 400, "no URL was given");
     } else {
         buf_append_str(&to, REPLAY_WEB);
@@ -113,6 +115,12 @@ replay_own(struct replay_call *k, struct slice path, const struct http_form *q)
         cdx_query(k, q);
     else if (slice_eq_str(path, "/list"))
         replay_more(k, q);
+    else if (slice_eq_str(path, "/hosts"))
+        replay_hosts_page(k);
+    else if (slice_eq_str(path, "/ranks"))
+        replay_ranks_page(k);
+    else if (slice_eq_str(path, "/keys"))
+        replay_keys_page(k);
     else if (slice_eq_str(path, "/difference"))
         replay_difference_page(k, q);
     else if (slice_eq_str(path, "/web") || slice_eq_str(path, "/web/"))
@@ -271,7 +279,13 @@ int replay_server_open(const struct replay_options *opts,
     r->archive = archive_new(opts->table, loop_world(loop_self()),
                              opts->is_fixed, opts->policy);
     r->table_name = mem_strdup(opts->table_name);
+    r->table = opts->table;
+    r->ranks = opts->ranks;
+    r->policy = opts->policy;
     r->is_proxy = opts->is_proxy;
+    r->is_fixed = opts->is_fixed;
+    mutex_init(&r->overview_lock);
+    arena_init(&r->overview.arena);
     r->guest = opts->guest;
     r->guest_ctx = opts->guest_ctx;
     make_secret(r);
@@ -297,6 +311,8 @@ void replay_server_close(struct replay_server *r)
         return;
     http_close(r->http);
     archive_free(r->archive);
+    crawl_overview_close(&r->overview);
+    mutex_close(&r->overview_lock);
     mem_free(r->table_name);
     buf_close(&r->wombat);
     buf_close(&r->secret);

@@ -38,6 +38,8 @@ typedef bool (*replay_guest)(void *ctx,
 
 struct replay_options {
     struct quarry_table *table; /* Borrowed, as all strings. */
+    /* Of the job page_rank, for the page of ranks; NULL: there is none. */
+    struct quarry_table *ranks;
     const char *table_name;
     const char *address; /* "127.0.0.1:0". */
     const char *names;   /* Of the server, beside its address; or NULL. */

@@ -8,10 +8,11 @@
 #include "base/http/http.h"
 #include "cli/console/html.h"
 #include "mapreduce/warc/date.h"
+#include "web/replay/crawl_links.h"
 
 /* --- parts --------------------------------------------------------------- */
 
-static void put_head(struct html *h, struct slice query)
+static void put_head(struct html *h, struct slice query, bool has_ranks)
 {
     html_lit(h, "<!doctype html><html lang=\"en\"><head><meta "
                 "charset=\"utf-8\"><meta name=\"viewport\" "
@@ -26,6 +27,8 @@ static void put_head(struct html *h, struct slice query)
     html_lit(h, "><link rel=\"stylesheet\"");
     html_asset(h, "href", "console.css");
     html_lit(h, "><link rel=\"stylesheet\"");
+    html_asset(h, "href", "replay.css");
+    html_lit(h, "><link rel=\"stylesheet\"");
     html_asset(h, "href", "search.css");
     html_lit(h, "><script defer");
     html_asset(h, "src", "search.js");
@@ -33,7 +36,9 @@ static void put_head(struct html *h, struct slice query)
                 "to the results</a><header class=\"top\"><a class=\"brand\" "
                 "href=\"/\">Quarry search</a><span class=\"cluster\">");
     html_str(h, h->view->cluster);
-    html_lit(h, "</span></header><main id=\"main\" class=\"search-body\" "
+    html_lit(h, "</span>");
+    crawl_links_put(h, has_ranks);
+    html_lit(h, "</header><main id=\"main\" class=\"search-body\" "
                 "tabindex=\"-1\">");
 }
 
@@ -278,7 +283,7 @@ void result_page_put(const struct result_page *page, struct http_reply *reply)
     struct html h = {&reply->body, &view};
     struct slice query = slice_trim(page->request.query);
     reply->content_type = "text/html; charset=utf-8";
-    put_head(&h, query);
+    put_head(&h, query, page->has_ranks);
     put_form(&h, page->request.query);
     if (query.len) {
         put_answer(&h, page, reply);

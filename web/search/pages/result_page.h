@@ -10,6 +10,7 @@ struct result_page {
     struct search_index *index; /* Borrowed, as all here. */
     struct quarry_table *table;
     const char *table_name;
+    bool has_ranks; /* There is a page of ranks to lead to. */
     struct search_request request;
 };
 

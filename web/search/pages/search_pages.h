@@ -33,6 +33,7 @@ struct search_server;
 struct search_server_options {
     struct search_index *index; /* Borrowed, as all here. */
     struct quarry_table *table;
+    struct quarry_table *ranks; /* As of replay, or NULL. */
     const char *table_name;
     const char *address; /* "127.0.0.1:0". */
     const char *names;   /* Of the server, beside its address; or NULL. */

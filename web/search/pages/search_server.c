@@ -19,6 +19,7 @@ struct search_server {
     struct replay_server *replay; /* Owned. */
     struct search_index *index;   /* Borrowed. */
     struct quarry_table *table;
+    bool has_ranks;
     char *table_name;
 };
 
@@ -214,6 +215,7 @@ static void answer_page(struct search_server *s,
     struct result_page page = {.index = s->index,
                                .table = s->table,
                                .table_name = s->table_name,
+                               .has_ranks = s->has_ranks,
                                .request = form_request(form, PAGE_HITS)};
     result_page_put(&page, reply);
 }
@@ -250,6 +252,7 @@ int search_server_open(const struct search_server_options *opts,
 {
     struct search_server *s = mem_zalloc(1, sizeof(*s));
     const struct replay_options replay = {.table = opts->table,
+                                          .ranks = opts->ranks,
                                           .table_name = opts->table_name,
                                           .address = opts->address,
                                           .names = opts->names,
@@ -261,6 +264,7 @@ int search_server_open(const struct search_server_options *opts,
     int rc;
     s->index = opts->index;
     s->table = opts->table;
+    s->has_ranks = opts->ranks != NULL;
     s->table_name = mem_strdup(opts->table_name);
     rc = replay_server_open(&replay, &s->replay, err);
     if (rc) {
