@@ -76,7 +76,11 @@ def line(figure, a, b, better_is_more, unit):
     ratio = (a / b if better_is_more else b / a) if a and b else 0
     print("%s\t%.4g\t%.4g\t%.2f\t%s" % (figure, a, b, ratio, unit))
 line("search: index / text", ours["bytes"] / facts["text_bytes"], 0.25, False, "")
-line("search: p99, with snippets", ours["query_p99_ms"], 30, False, "ms")
+for part in ("p50", "p99"):
+    line("search: %s, with snippets" % part, ours["query_%s_ms" % part], 30,
+         False, "ms")
+    line("search: %s by CPU, with snippets" % part,
+         ours["query_%s_cpu_ms" % part], 30, False, "CPU ms")
 for peer in sys.argv[2:]:
     theirs, their_score = load(peer + ".json"), load(peer + ".score")
     for kind in score:
@@ -88,4 +92,8 @@ for peer in sys.argv[2:]:
          "bytes")
     line("search: query (ours with snippets), beside " + peer,
          ours["query_cpu_ms"], theirs["query_cpu_ms"], False, "CPU ms")
+    for part in ("p50_cpu_ms", "p99_cpu_ms", "p50_ms", "p99_ms"):
+        if "query_" + part in theirs:
+            line("search: query, %s, beside %s" % (part, peer),
+                 ours["query_" + part], theirs["query_" + part], False, "ms")
 PY

@@ -5,12 +5,13 @@
 #include "base/core/coding.h"
 #include "base/core/rand.h"
 #include "tests/lib/check_main.h"
+#include "web/search/build/word_weights.h"
 #include "web/search/segment/posting_codec.h"
 
 struct block {
     uint32_t docs[POSTING_BLOCK_MAX];
     uint32_t frequencies[POSTING_BLOCK_MAX];
-    uint8_t weights[POSTING_BLOCK_MAX];
+    int8_t differences[POSTING_BLOCK_MAX];
     size_t count;
     uint32_t base;
     uint32_t end;
@@ -28,15 +29,30 @@ static void draw_block(struct rand_gen *r, struct block *b)
 {
     uint64_t next;
     b->base = draw(r, 1 << 20);
-    b->count = 1 + rand_below(r, POSTING_BLOCK_MAX);
+    b->count = rand_below(r, 3) ? 1 + rand_below(r, POSTING_BLOCK_MAX)
+                                : POSTING_BLOCK_MAX;
     next = b->base;
     for (size_t i = 0; i < b->count; i++) {
         next += rand_below(r, 40) ? rand_below(r, 9) : draw(r, 1 << 22);
         b->docs[i] = (uint32_t)next++;
-        b->weights[i] = (uint8_t)(1 + rand_below(r, 63));
+        b->differences[i] = (int8_t)((int)rand_below(r, 125) - 62);
         b->frequencies[i] = 1 + draw(r, 5000);
     }
-    b->end = (uint32_t)next;
+    b->end = (uint32_t)next + draw(r, 1 << 10);
+}
+
+static void put_block(struct buf *out, const struct block *b)
+{
+    posting_block_put(out, b->base, b->end, b->docs, b->frequencies,
+                      b->differences, b->count);
+}
+
+static bool
+get_block(struct slice bytes, const struct block *b, struct block *got)
+{
+    struct bit_reader r;
+    return posting_docs_get(&r, bytes, b->base, b->end, b->count, got->docs) &&
+           posting_values_get(&r, b->count, got->frequencies, got->differences);
 }
 
 /* Any block is read as it was written. */
@@ -48,17 +64,12 @@ START_TEST(test_blocks)
         struct block b;
         struct block got;
         struct buf bytes = BUF_INIT;
-        struct cursor c;
         draw_block(&r, &b);
-        posting_block_put(&bytes, b.base, b.docs, b.weights, b.frequencies,
-                          b.count);
-        c = cursor_make(buf_slice(&bytes));
-        ck_assert(posting_block_get(&c, b.base, b.end, b.count, got.docs,
-                                    got.weights, got.frequencies));
-        ck_assert_uint_eq(cursor_left(&c), 0);
+        put_block(&bytes, &b);
+        ck_assert(get_block(buf_slice(&bytes), &b, &got));
         for (size_t k = 0; k < b.count; k++) {
             ck_assert_uint_eq(b.docs[k], got.docs[k]);
-            ck_assert_uint_eq(b.weights[k], got.weights[k]);
+            ck_assert_int_eq(b.differences[k], got.differences[k]);
             ck_assert_uint_eq(b.frequencies[k], got.frequencies[k]);
         }
         buf_close(&bytes);
@@ -77,16 +88,12 @@ START_TEST(test_damaged_blocks)
         struct block b;
         struct block got;
         struct buf bytes = BUF_INIT;
-        struct cursor c;
         draw_block(&r, &b);
-        posting_block_put(&bytes, b.base, b.docs, b.weights, b.frequencies,
-                          b.count);
+        put_block(&bytes, &b);
         bytes.data[rand_below(&r, bytes.len)] ^=
             (char)(1 + rand_below(&r, 255));
         buf_truncate(&bytes, bytes.len - rand_below(&r, 2));
-        c = cursor_make(buf_slice(&bytes));
-        if (posting_block_get(&c, b.base, b.end, b.count, got.docs, got.weights,
-                              got.frequencies))
+        if (get_block(buf_slice(&bytes), &b, &got))
             for (size_t k = 0; k < b.count; k++) {
                 ck_assert_uint_ge(got.docs[k],
                                   k ? got.docs[k - 1] + 1 : b.base);
@@ -177,8 +184,25 @@ START_TEST(test_any_positions)
 
 END_TEST
 
+/* The guess is what the ranking gives to words of the body, or nearly. */
+START_TEST(test_guess)
+{
+    for (uint32_t length = 1; length < 5000; length += 7)
+        for (uint32_t frequency = 1; frequency < 40; frequency++) {
+            double w = word_kind_part(WORD_BODY, length) * frequency;
+            int differ = (int)posting_weight_guess(frequency, length) -
+                         (int)word_weight(w);
+            ck_assert_int_le(abs(differ), 1);
+        }
+    ck_assert_uint_eq(posting_weight_guess(1, POSTING_POSITION_MAX), 1);
+    ck_assert_uint_eq(posting_weight_guess(POSTING_POSITION_MAX, 1), 63);
+}
+
+END_TEST
+
 TEST_MAIN("posting_codec",
           test_blocks,
+          test_guess,
           test_damaged_blocks,
           test_positions,
           test_any_positions)

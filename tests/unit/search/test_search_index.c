@@ -75,9 +75,10 @@ static void row_key(size_t row, struct buf *out)
 
 static void word_text(size_t word, struct buf *out)
 {
-    static const char *const others[] = {"été", "中", "straße"};
-    buf_append_str(out, word < 3 ? others[word] : "w");
-    if (word >= 3)
+    static const char *const others[] = {
+        "été", "中", "straße", "longerthanfifteen", "longerthanfifteenandmore"};
+    buf_append_str(out, word < ARRAY_LEN(others) ? others[word] : "w");
+    if (word >= ARRAY_LEN(others))
         buf_printf(out, "%zu", word);
 }
 

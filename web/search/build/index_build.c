@@ -519,7 +519,8 @@ static int open_present(struct index_build *b)
 {
     int rc =
         index_view_open(b->opts->fs, b->directory, b->cache, &b->view, b->err);
-    if (rc == ERR_NOTFOUND || (rc && b->opts->from_scratch)) {
+    if (rc == ERR_NOTFOUND || rc == ERR_UNSUPPORTED ||
+        (rc && b->opts->from_scratch)) { /* None, or of another version. */
         b->view = NULL;
         rc = index_manifest_read(b->opts->fs, b->directory, &b->manifest, NULL);
         if (rc) {

@@ -66,6 +66,7 @@ struct part_run {
     struct document_range barred[RANGES_MAX];
     size_t barred_count;
     struct top_list *top;
+    double rank_max; /* What a rank adds at most to a document here. */
     uint64_t scored;
     int rc;
     struct err *err;
@@ -271,6 +272,61 @@ static bool document_time(const struct segment *s,
     return true;
 }
 
+/* The terms that are at the document, those that may add most first. */
+struct score_order {
+    struct part_term *at[QUERY_TERMS_MAX];
+    double bounds[QUERY_TERMS_MAX]; /* By the block of each; */
+    double sum;                     /* of all that are left. */
+    size_t count;
+};
+
+static void
+score_order_make(struct part_run *r, uint32_t document, struct score_order *o)
+{
+    o->count = 0;
+    o->sum = 0;
+    for (size_t i = 0; i < r->plan->term_count; i++) {
+        struct part_term *t = &r->terms[i];
+        double bound;
+        size_t k;
+        if (!t->is_open || !t->plan->is_scored)
+            continue;
+        posting_cursor_seek(&t->cursor, document);
+        if (t->cursor.document != document)
+            continue;
+        bound = t->plan->idf * posting_cursor_bound(&t->cursor);
+        for (k = o->count++; k > 0 && o->bounds[k - 1] < bound; k--) {
+            o->at[k] = o->at[k - 1];
+            o->bounds[k] = o->bounds[k - 1];
+        }
+        o->at[k] = t;
+        o->bounds[k] = bound;
+        o->sum += bound;
+    }
+}
+
+/* What the terms give @document, in the order of the query, so that equal
+ * documents have equal sums; less than @least where they cannot reach it.
+ * @least: of the sum, as the terms' bounds. */
+static double score_of(struct part_run *r, uint32_t document, double least)
+{
+    uint8_t weights[QUERY_TERMS_MAX] = {0};
+    struct score_order o;
+    double known = 0;
+    double sum = 0;
+    score_order_make(r, document, &o);
+    for (size_t i = 0; i < o.count; i++) {
+        if ((known + o.sum) * BOUND_SLACK < least)
+            return -1.0;
+        weights[o.at[i] - r->terms] = posting_cursor_weight(&o.at[i]->cursor);
+        known += o.at[i]->plan->idf * weights[o.at[i] - r->terms];
+        o.sum -= o.bounds[i];
+    }
+    for (size_t i = 0; i < r->plan->term_count; i++)
+        sum += r->plan->terms[i].idf * weights[i];
+    return sum;
+}
+
 /* Compute the score of @document, if it is one of those asked for. All cursors
  * of needed terms are at it, none is behind. */
 static void run_document(struct part_run *r, uint32_t document)
@@ -280,6 +336,7 @@ static void run_document(struct part_run *r, uint32_t document)
     const struct document_values *d = &s->documents[document];
     struct found_document f = {
         .likeness = d->likeness, .part = r->part_index, .document = document};
+    double rank = RANK_SCORE / 255.0 * d->rank;
     if (part_hides(r->part, d->row) || is_barred(r, document) ||
         !document_time(s, d, q, &f.time_us))
         return;
@@ -289,15 +346,11 @@ static void run_document(struct part_run *r, uint32_t document)
             clause_holds(r, c, document) != (c->role == QUERY_NEEDED))
             return;
     }
-    for (size_t i = 0; i < r->plan->term_count; i++) {
-        struct part_term *t = &r->terms[i];
-        if (!t->is_open || !t->plan->is_scored)
-            continue;
-        posting_cursor_seek(&t->cursor, document);
-        if (t->cursor.document == document)
-            f.score += t->plan->idf * t->cursor.weight;
-    }
-    f.score = f.score / SEGMENT_WEIGHT_MAX + RANK_SCORE / 255.0 * d->rank;
+    f.score = score_of(r, document,
+                       (top_threshold(r->top) - rank) * SEGMENT_WEIGHT_MAX);
+    if (f.score < 0)
+        return;
+    f.score = f.score / SEGMENT_WEIGHT_MAX + rank;
     r->scored++;
     top_add(r->top, &f);
 }
@@ -313,9 +366,9 @@ static bool cursors_failed(struct part_run *r)
 }
 
 /* The most that documents can score whose weights sum up to @weights. */
-static double bound_of(double weights)
+static double bound_of(const struct part_run *r, double weights)
 {
-    return (weights / SEGMENT_WEIGHT_MAX + RANK_SCORE) * BOUND_SLACK;
+    return (weights / SEGMENT_WEIGHT_MAX + r->rank_max) * BOUND_SLACK;
 }
 
 /* Sum up what scored terms have at most in the blocks of @document; *@last: the
@@ -332,7 +385,7 @@ static double block_bound(struct part_run *r, uint32_t document, uint32_t *last)
         sum += t->plan->idf * posting_cursor_block(&t->cursor, document, &end);
         *last = MIN_OF(*last, end);
     }
-    return bound_of(sum);
+    return bound_of(r, sum);
 }
 
 /* Documents that have all needed terms. */
@@ -395,7 +448,7 @@ static size_t find_pivot(const struct part_run *r, double threshold)
     double sum = 0;
     for (size_t i = 0; i < r->order_count; i++) {
         sum += r->terms[r->order[i]].bound;
-        if (bound_of(sum) >= threshold)
+        if (bound_of(r, sum) >= threshold)
             return i;
     }
     return r->order_count;
@@ -416,7 +469,7 @@ pivot_bound(struct part_run *r, size_t count, uint32_t document, uint32_t *next)
     }
     if (count < r->order_count)
         *next = MIN_OF(*next, r->terms[r->order[count]].cursor.document);
-    return bound_of(sum);
+    return bound_of(r, sum);
 }
 
 static void run_wanted(struct part_run *r, const struct document_range *range)
@@ -679,6 +732,7 @@ int query_run(const struct index_view *view,
         run->part = &view->parts[i];
         run->part_index = (uint32_t)i;
         run->top = &top;
+        run->rank_max = RANK_SCORE / 255.0 * view->parts[i].segment->rank_max;
         run->err = err;
         run_part(run);
         rc = run->rc;

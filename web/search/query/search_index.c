@@ -35,9 +35,18 @@ struct shared_view {
     size_t users; /* Under the index's lock; one is the index. */
 };
 
+/* What takes a search long to make: ICU's tables. */
+struct search_reader {
+    struct row_document_reader *documents; /* Owned. */
+    struct page_fields fields;
+    struct search_reader *next; /* Of the idle ones. */
+};
+
 struct search_index {
-    struct mutex lock; /* Held for moments: of `shared` and `looked_ns`. */
-    struct fs *fs;     /* Borrowed. */
+    /* Held for moments: of `shared`, `looked_ns` and `idle`. */
+    struct mutex lock;
+    struct search_reader *idle; /* Owned; as many as were used at once. */
+    struct fs *fs;              /* Borrowed. */
     struct world *world;
     struct buf directory;
     struct page_cache *cache;
@@ -77,6 +86,46 @@ static void view_give(struct search_index *x, struct shared_view *s)
     }
 }
 
+/* A reader for one thread, to be given back; NULL on error. */
+static struct search_reader *reader_take(struct search_index *x,
+                                         struct err *err)
+{
+    struct search_reader *r;
+    mutex_lock(&x->lock);
+    r = x->idle;
+    if (r)
+        x->idle = r->next;
+    mutex_unlock(&x->lock);
+    if (r)
+        return r;
+    r = mem_zalloc(1, sizeof(*r));
+    if (row_document_reader_new(&r->documents, err) == 0)
+        return r;
+    mem_free(r);
+    return NULL;
+}
+
+static void reader_give(struct search_index *x, struct search_reader *r)
+{
+    if (!r)
+        return;
+    mutex_lock(&x->lock);
+    r->next = x->idle;
+    x->idle = r;
+    mutex_unlock(&x->lock);
+}
+
+static void readers_close(struct search_index *x)
+{
+    while (x->idle) {
+        struct search_reader *r = x->idle;
+        x->idle = r->next;
+        row_document_reader_free(r->documents);
+        page_fields_close(&r->fields);
+        mem_free(r);
+    }
+}
+
 int search_index_open(const struct search_index_options *opts,
                       struct search_index **out,
                       struct err *err)
@@ -113,6 +162,7 @@ void search_index_close(struct search_index *x)
         return;
     if (x->shared)
         view_give(x, x->shared);
+    readers_close(x);
     page_cache_free(x->cache);
     buf_close(&x->directory);
     mutex_close(&x->lock);
@@ -242,7 +292,7 @@ static int run_folded(const struct index_view *view,
                       struct err *err)
 {
     size_t want = request->skip + request->limit + 1;
-    size_t room = want + want / 2 + 10;
+    size_t room = request->keep_alike ? want : want + want / 2 + 10;
     struct found_document *found = NULL;
     size_t *kept = NULL;
     uint32_t *alike = NULL;
@@ -359,17 +409,17 @@ int search_run(struct search_index *x,
 {
     struct search_query *q = mem_zalloc(1, sizeof(*q));
     struct query_counts counts = {.scored = 0};
-    struct word_breaker *words = NULL;
     struct shared_view *s = view_take(x);
-    int rc;
+    struct search_reader *r = reader_take(x, err);
+    int rc = r ? 0 : ERR_UNSUPPORTED;
     *out = (struct search_results){.suggestion = SLICE_EMPTY};
     out->memory = mem_zalloc(1, sizeof(*out->memory));
     arena_init(out->memory);
     PRE(request->limit > 0 &&
         request->skip + request->limit <= SEARCH_RESULTS_MAX);
-    rc = word_breaker_new(&words, err);
     if (!rc)
-        rc = search_query_parse(words, request->query, q, err);
+        rc = search_query_parse(row_document_breaker(r->documents),
+                                request->query, q, err);
     if (!rc)
         rc = run_folded(s->view, q, request, out, &counts, err);
     out->documents = s->view->live_documents;
@@ -378,7 +428,7 @@ int search_run(struct search_index *x,
     keep_words(q, &counts, out);
     search_query_close(q);
     mem_free(q);
-    word_breaker_free(words);
+    reader_give(x, r);
     view_give(x, s);
     return rc;
 }
@@ -397,18 +447,20 @@ int search_suggest(struct search_index *x,
                    struct buf *out,
                    struct err *err)
 {
-    struct word_breaker *words = NULL;
     struct search_query *q = mem_zalloc(1, sizeof(*q));
     struct shared_view *s = view_take(x);
-    int rc = word_breaker_new(&words, err);
+    struct search_reader *r = reader_take(x, err);
+    int rc = r ? 0 : ERR_UNSUPPORTED;
     /* The prefix in the form of terms, if it is one word. */
-    if (!rc && search_query_parse(words, prefix, q, NULL) == 0 &&
+    if (!rc &&
+        search_query_parse(row_document_breaker(r->documents), prefix, q,
+                           NULL) == 0 &&
         q->term_count == 1)
         rc = term_suggestion_prefix(s->view, q->terms[0].term,
                                     SEARCH_SUGGESTIONS_MAX, out, err);
     search_query_close(q);
     mem_free(q);
-    word_breaker_free(words);
+    reader_give(x, r);
     view_give(x, s);
     return rc;
 }
@@ -474,12 +526,13 @@ int search_describe(struct search_index *x,
                     struct search_page *out,
                     struct err *err)
 {
-    struct row_document_reader *reader = NULL;
-    struct page_fields fields = {.headings = NULL};
+    struct search_reader *r = reader_take(x, err);
     struct quarry_row *row = NULL;
+    struct word_breaker *words;
     struct slice url = SLICE_EMPTY;
     struct slice title;
-    int rc = row_document_reader_new(&reader, err);
+    bool has_text = false;
+    int rc = r ? 0 : ERR_UNSUPPORTED;
     search_page_clear(out);
     if (!rc)
         rc = read_hit(table, hit, &row, err);
@@ -489,18 +542,20 @@ int search_describe(struct search_index *x,
     if (out->is_blocked)
         goto out;
     if (row)
-        (void)row_capture_fields(reader, row, hit->time_us, &fields, &url);
+        has_text = row_capture_fields(r->documents, row, hit->time_us,
+                                      &r->fields, &url);
     buf_append_slice(&out->url, url.len ? url : hit->row);
-    title = slice_trim(buf_slice(&fields.title));
-    snippet_mark(row_document_breaker(reader), results->words,
+    title = has_text ? slice_trim(buf_slice(&r->fields.title)) : SLICE_EMPTY;
+    words = row_document_breaker(r->documents);
+    snippet_mark(words, results->words,
                  title.len ? title : buf_slice(&out->url), TITLE_BYTES_MAX,
                  &out->title);
-    snippet_make(row_document_breaker(reader), results->words,
-                 buf_slice(&fields.text), &out->snippet);
+    if (has_text)
+        snippet_make(words, results->words, buf_slice(&r->fields.text),
+                     &out->snippet);
 out:
     quarry_row_free(row);
-    page_fields_close(&fields);
-    row_document_reader_free(reader);
+    reader_give(x, r);
     return rc;
 }
 

@@ -1,4 +1,4 @@
-/* Packing of small integers, with exceptions; Rice codes.
+/* Packing of small integers, with exceptions; codes of bits.
  *
  * The width of a block is the one that takes the fewest bytes, exceptions
  * included, found by a histogram of the values' widths.
@@ -10,6 +10,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "web/search/segment/segment_format.h"
 
 /* --- packed values ------------------------------------------------------- */
 
@@ -135,129 +136,7 @@ static bool patched_get(struct cursor *c, size_t count, uint32_t *out)
     return true;
 }
 
-static void weights_put(struct buf *out, const uint8_t *weights, size_t count)
-{
-    uint32_t values[POSTING_BLOCK_MAX];
-    uint8_t least = weights[0];
-    uint32_t all = 0;
-    for (size_t i = 1; i < count; i++)
-        least = MIN_OF(least, weights[i]);
-    for (size_t i = 0; i < count; i++) {
-        values[i] = (uint32_t)(weights[i] - least);
-        all |= values[i];
-    }
-    buf_append_byte(out, (char)least);
-    buf_append_byte(out, (char)width_of(all));
-    values_pack(out, values, count, width_of(all));
-}
-
-static bool weights_get(struct cursor *c, size_t count, uint8_t *out)
-{
-    uint32_t values[POSTING_BLOCK_MAX];
-    uint8_t least = cursor_u8(c);
-    unsigned bits = cursor_u8(c);
-    struct slice packed;
-    if (bits > 8)
-        return false;
-    packed = cursor_bytes(c, packed_bytes(count, bits));
-    if (c->bad)
-        return false;
-    values_unpack(packed, count, bits, values);
-    for (size_t i = 0; i < count; i++)
-        out[i] = (uint8_t)(least + values[i]);
-    return true;
-}
-
-/* --- blocks -------------------------------------------------------------- */
-
-void posting_block_put(struct buf *out,
-                       uint32_t base,
-                       const uint32_t *docs,
-                       const uint8_t *weights,
-                       const uint32_t *frequencies,
-                       size_t count)
-{
-    uint32_t values[POSTING_BLOCK_MAX];
-    PRE(count >= 1 && count <= POSTING_BLOCK_MAX);
-    if (count < POSTING_SHORT_MAX) {
-        for (size_t i = 0; i < count; i++) {
-            buf_put_varint(out, docs[i] - base);
-            buf_append_byte(out, (char)weights[i]);
-            buf_put_varint(out, frequencies[i] - 1);
-            base = docs[i] + 1;
-        }
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        values[i] = docs[i] - base;
-        base = docs[i] + 1;
-    }
-    patched_put(out, values, count);
-    weights_put(out, weights, count);
-    for (size_t i = 0; i < count; i++)
-        values[i] = frequencies[i] - 1;
-    patched_put(out, values, count);
-}
-
-/* From deltas to documents; false: one is not below @doc_end. */
-static bool
-sum_deltas(uint64_t base, uint32_t doc_end, uint32_t *docs, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        base += docs[i];
-        if (base >= doc_end)
-            return false;
-        docs[i] = (uint32_t)base++;
-    }
-    return true;
-}
-
-static bool frequencies_ok(uint32_t *frequencies, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (frequencies[i]++ >= POSTING_POSITION_MAX)
-            return false;
-    return true;
-}
-
-bool posting_block_get(struct cursor *c,
-                       uint32_t base,
-                       uint32_t doc_end,
-                       size_t count,
-                       uint32_t *docs,
-                       uint8_t *weights,
-                       uint32_t *frequencies)
-{
-    PRE(count >= 1 && count <= POSTING_BLOCK_MAX);
-    if (count < POSTING_SHORT_MAX) {
-        for (size_t i = 0; i < count; i++) {
-            uint64_t delta = cursor_varint(c);
-            uint64_t frequency;
-            weights[i] = cursor_u8(c);
-            frequency = cursor_varint(c);
-            if (c->bad || delta > UINT32_MAX || frequency > UINT32_MAX)
-                return false;
-            docs[i] = (uint32_t)delta;
-            frequencies[i] = (uint32_t)frequency;
-        }
-    } else if (!patched_get(c, count, docs) ||
-               !weights_get(c, count, weights) ||
-               !patched_get(c, count, frequencies)) {
-        return false;
-    }
-    return sum_deltas(base, doc_end, docs, count) &&
-           frequencies_ok(frequencies, count);
-}
-
-/* --- positions ----------------------------------------------------------- */
-
-/* The Rice parameter for gaps of about length / count words: 0.69 of their
- * mean, as a power of two. */
-static unsigned rice_bits(uint32_t length, size_t count)
-{
-    uint64_t mean = ((uint64_t)length * 11 / 16) / count;
-    return mean > 1 ? 63 - (unsigned)__builtin_clzll(mean) : 0;
-}
+/* --- bits ---------------------------------------------------------------- */
 
 static void bits_put(struct bit_writer *w, uint64_t value, unsigned count)
 {
@@ -267,24 +146,6 @@ static void bits_put(struct bit_writer *w, uint64_t value, unsigned count)
         buf_append_byte(w->out, (char)(w->bits & 0xff));
         w->bits >>= 8;
         w->count -= 8;
-    }
-}
-
-void positions_put(struct bit_writer *w,
-                   uint32_t length,
-                   const uint32_t *positions,
-                   size_t count)
-{
-    unsigned k = rice_bits(length, count);
-    uint32_t next = 0;
-    PRE(positions[count - 1] < length);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t gap = positions[i] - next;
-        for (uint32_t q = gap >> k; q; q--)
-            bits_put(w, 0, 1);
-        bits_put(w, 1, 1);
-        bits_put(w, gap & low_mask(k), k);
-        next = positions[i] + 1;
     }
 }
 
@@ -303,41 +164,28 @@ void bit_reader_init(struct bit_reader *r, struct slice bytes)
                                  (const unsigned char *)bytes.data + bytes.len};
 }
 
-/* Have at least 32 bits, unless the end is near. */
+/* Have more than 56 bits, unless the end is near. */
 static inline void bits_fill(struct bit_reader *r)
 {
+    if (r->end - r->p >= 8) {
+        unsigned more = (63 - r->count) / 8;
+        r->bits |= get_le64((const char *)r->p) << r->count;
+        r->p += more;
+        r->count += more * 8;
+        r->bits &= UINT64_MAX >> (64 - r->count);
+        return;
+    }
     while (r->count <= 56 && r->p < r->end) {
         r->bits |= (uint64_t)*r->p++ << r->count;
         r->count += 8;
     }
 }
 
-/* The zeros before the next one, which is taken, too. */
-static inline uint32_t bits_unary(struct bit_reader *r)
-{
-    uint32_t zeros = 0;
-    for (;;) {
-        bits_fill(r);
-        if (r->bits) {
-            unsigned n = (unsigned)__builtin_ctzll(r->bits);
-            r->bits >>= n;
-            r->bits >>= 1;
-            r->count -= n + 1;
-            return zeros + n;
-        }
-        zeros += r->count;
-        r->count = 0;
-        if (r->p >= r->end || zeros > POSTING_POSITION_MAX) {
-            r->bad = true;
-            return 0;
-        }
-    }
-}
-
 static inline uint32_t bits_take(struct bit_reader *r, unsigned count)
 {
     uint32_t v;
-    bits_fill(r);
+    if (r->count < count)
+        bits_fill(r);
     if (r->count < count) {
         r->bad = true;
         return 0;
@@ -348,28 +196,225 @@ static inline uint32_t bits_take(struct bit_reader *r, unsigned count)
     return v;
 }
 
+bool bit_reader_at_end(struct bit_reader *r)
+{
+    bits_fill(r);
+    return !r->bad && r->p == r->end && r->count < 8 && r->bits == 0;
+}
+
+/* A number of at least 1: one zero less than it has bits, then the bits, of
+ * which the first one is a one. */
+static void gamma_put(struct bit_writer *w, uint32_t v)
+{
+    unsigned more = width_of(v) - 1;
+    bits_put(w, UINT64_C(1) << more, more + 1);
+    bits_put(w, v & low_mask(more), more);
+}
+
+static inline uint32_t gamma_get(struct bit_reader *r)
+{
+    unsigned more;
+    if (r->count < 32)
+        bits_fill(r);
+    if (r->bits == 0 || (more = (unsigned)__builtin_ctzll(r->bits)) > 31) {
+        r->bad = true;
+        return 1;
+    }
+    r->bits >>= more + 1;
+    r->count -= more + 1;
+    return (uint32_t)(UINT64_C(1) << more) | bits_take(r, more);
+}
+
+/* --- interpolated numbers ------------------------------------------------ */
+
+/* One of @n numbers: those in the middle, which come more often, take a bit
+ * less where @n is no power of two. */
+static void among_put(struct bit_writer *w, uint32_t v, uint32_t n)
+{
+    unsigned bits = width_of(n - 1);
+    uint32_t brief = (uint32_t)((UINT64_C(1) << bits) - n);
+    uint32_t first = (n - brief) / 2;
+    if (bits == 0)
+        return;
+    v = v >= first ? v - first : v + (n - first);
+    if (v < brief) {
+        bits_put(w, v, bits - 1);
+        return;
+    }
+    bits_put(w, ((uint64_t)v + brief) >> 1, bits - 1);
+    bits_put(w, ((uint64_t)v + brief) & 1, 1);
+}
+
+static inline uint32_t among_get(struct bit_reader *r, uint32_t n)
+{
+    unsigned bits = width_of(n - 1);
+    uint32_t brief = (uint32_t)((UINT64_C(1) << bits) - n);
+    uint32_t first = (n - brief) / 2;
+    uint32_t v;
+    if (bits == 0)
+        return 0;
+    v = bits_take(r, bits - 1);
+    if (v >= brief)
+        v = (uint32_t)(((uint64_t)v << 1 | bits_take(r, 1)) - brief);
+    return v >= n - first ? v - (n - first) : v + first;
+}
+
+/* @count ascending numbers in [@low, @high). */
+static void ascending_put(struct bit_writer *w,
+                          const uint32_t *v,
+                          size_t count,
+                          uint32_t low,
+                          uint32_t high)
+{
+    while (count > 0 && high - low > count) {
+        size_t half = count / 2;
+        uint32_t first = low + (uint32_t)half;
+        among_put(w, v[half] - first, high - low - (uint32_t)count + 1);
+        ascending_put(w, v, half, low, v[half]);
+        low = v[half] + 1;
+        v += half + 1;
+        count -= half + 1;
+    }
+}
+
+/* The same back; @out may be NULL. PRE: @count <= @high - @low. The depth is
+ * the logarithm of the count. */
+static void ascending_get(struct bit_reader *r,
+                          uint32_t *out,
+                          size_t count,
+                          uint32_t low,
+                          uint32_t high)
+{
+    while (count > 0 && !r->bad) {
+        size_t half = count / 2;
+        uint32_t v = low + (uint32_t)half +
+                     among_get(r, high - low - (uint32_t)count + 1);
+        if (out)
+            out[half] = v;
+        if (half)
+            ascending_get(r, out, half, low, v);
+        low = v + 1;
+        out = out ? out + half + 1 : NULL;
+        count -= half + 1;
+    }
+}
+
+/* --- blocks -------------------------------------------------------------- */
+
+uint8_t posting_weight_guess(uint32_t frequency, uint32_t body_words)
+{
+    uint64_t part = UINT64_C(250) * frequency;
+    uint64_t whole = 500 + UINT64_C(3) * body_words + part;
+    uint64_t guess = (2 * SEGMENT_WEIGHT_MAX * part + whole) / (2 * whole);
+    return (uint8_t)MAX_OF(guess, 1U);
+}
+
+static uint32_t zigzag_of(int8_t v)
+{
+    return v < 0 ? 2 * (uint32_t)-v - 1 : 2 * (uint32_t)v;
+}
+
+void posting_block_put(struct buf *out,
+                       uint32_t base,
+                       uint32_t doc_end,
+                       const uint32_t *docs,
+                       const uint32_t *frequencies,
+                       const int8_t *differences,
+                       size_t count)
+{
+    uint32_t deltas[POSTING_BLOCK_MAX];
+    struct bit_writer w = {.out = out};
+    PRE(count >= 1 && count <= POSTING_BLOCK_MAX);
+    PRE(docs[0] >= base && docs[count - 1] < doc_end);
+    if (count < POSTING_BLOCK_MAX) {
+        ascending_put(&w, docs, count, base, doc_end);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            deltas[i] = docs[i] - base;
+            base = docs[i] + 1;
+        }
+        patched_put(out, deltas, count);
+    }
+    for (size_t i = 0; i < count; i++)
+        gamma_put(&w, frequencies[i]);
+    for (size_t i = 0; i < count; i++)
+        gamma_put(&w, 1 + zigzag_of(differences[i]));
+    bit_writer_end(&w);
+}
+
+/* From deltas to documents; false: one is not below @doc_end. */
+static bool
+sum_deltas(uint64_t base, uint32_t doc_end, uint32_t *docs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        base += docs[i];
+        if (base >= doc_end)
+            return false;
+        docs[i] = (uint32_t)base++;
+    }
+    return true;
+}
+
+bool posting_docs_get(struct bit_reader *r,
+                      struct slice bytes,
+                      uint32_t base,
+                      uint32_t doc_end,
+                      size_t count,
+                      uint32_t *docs)
+{
+    struct cursor c = cursor_make(bytes);
+    PRE(count >= 1 && count <= POSTING_BLOCK_MAX);
+    if (base > doc_end || count > doc_end - base)
+        return false;
+    if (count < POSTING_BLOCK_MAX) {
+        bit_reader_init(r, bytes);
+        ascending_get(r, docs, count, base, doc_end);
+        return !r->bad;
+    }
+    if (!patched_get(&c, count, docs))
+        return false;
+    bit_reader_init(r, slice_make(c.p, cursor_left(&c)));
+    return sum_deltas(base, doc_end, docs, count);
+}
+
+bool posting_values_get(struct bit_reader *r,
+                        size_t count,
+                        uint32_t *frequencies,
+                        int8_t *differences)
+{
+    for (size_t i = 0; i < count; i++) {
+        frequencies[i] = gamma_get(r);
+        if (frequencies[i] > POSTING_POSITION_MAX)
+            return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t v = gamma_get(r) - 1;
+        if (v > 2 * SEGMENT_WEIGHT_MAX)
+            return false;
+        differences[i] = (int8_t)(v & 1 ? -(int)(v / 2) - 1 : (int)(v / 2));
+    }
+    return bit_reader_at_end(r);
+}
+
+/* --- positions ----------------------------------------------------------- */
+
+void positions_put(struct bit_writer *w,
+                   uint32_t length,
+                   const uint32_t *positions,
+                   size_t count)
+{
+    PRE(count > 0 && positions[count - 1] < length);
+    ascending_put(w, positions, count, 0, length);
+}
+
 bool positions_get(struct bit_reader *r,
                    uint32_t length,
                    size_t count,
                    uint32_t *out)
 {
-    unsigned k;
-    uint64_t next = 0;
-    if (count == 0 || count > length) {
+    if (count == 0 || count > length)
         r->bad = true;
-        return false;
-    }
-    k = rice_bits(length, count);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t q = bits_unary(r);
-        next += q << k | bits_take(r, k);
-        if (r->bad || next >= length) {
-            r->bad = true;
-            return false;
-        }
-        if (out)
-            out[i] = (uint32_t)next;
-        next++;
-    }
-    return true;
+    else
+        ascending_get(r, out, count, 0, length);
+    return !r->bad;
 }

@@ -6,7 +6,8 @@
 #include "web/search/segment/paged_file.h"
 #include "web/search/segment/segment_reader.h"
 
-/* The most bytes of a block: three values of at most 6 + 1 bytes a posting. */
+/* The most bytes of a block: a document has at most 7 bytes, a frequency 8, a
+ * weight 1. */
 #define BLOCK_BYTES_MAX ((size_t)POSTING_BLOCK_MAX * 16)
 
 static void cursor_fail(struct posting_cursor *c, const char *what)
@@ -99,7 +100,6 @@ void posting_cursor_open(struct posting_cursor *c,
     c->segment = s;
     c->term = *term;
     c->document = 0;
-    c->weight = 0;
     c->at = 0;
     c->fill = 0;
     c->shallow = 0;
@@ -146,17 +146,25 @@ static size_t block_postings(const struct posting_cursor *c, size_t block)
 static bool block_decode(struct posting_cursor *c, size_t block)
 {
     const struct posting_skip *s = &c->skips[block];
-    struct cursor from;
     uint32_t base = block ? s[-1].last + 1 : 0;
     if (!cursor_load(c, s->at, s->bytes, &c->bytes, &c->bytes_cap))
         return false;
-    from = cursor_make(slice_make(c->bytes, s->bytes));
     c->fill = block_postings(c, block);
     c->block = block;
     c->at = 0;
-    return posting_block_get(&from, base, c->segment->document_count, c->fill,
-                             c->docs, c->weights, c->frequencies) &&
-           cursor_left(&from) == 0 && c->docs[c->fill - 1] <= s->last;
+    c->has_values = false;
+    return posting_docs_get(&c->values, slice_make(c->bytes, s->bytes), base,
+                            c->segment->document_count, c->fill, c->docs) &&
+           c->docs[c->fill - 1] <= s->last;
+}
+
+/* Decode the block's frequencies and weights: INV-3. */
+static bool values_decode(struct posting_cursor *c)
+{
+    if (!c->has_values)
+        c->has_values = posting_values_get(&c->values, c->fill, c->frequencies,
+                                           c->differences);
+    return c->has_values;
 }
 
 /* The first block from @from on whose last document is not before @document. */
@@ -185,7 +193,6 @@ find_skip(const struct posting_cursor *c, size_t from, uint32_t document)
 static void cursor_take(struct posting_cursor *c)
 {
     c->document = c->docs[c->at];
-    c->weight = c->weights[c->at];
 }
 
 void posting_cursor_seek(struct posting_cursor *c, uint32_t document)
@@ -233,6 +240,31 @@ void posting_cursor_next(struct posting_cursor *c)
         cursor_take(c);
 }
 
+uint8_t posting_cursor_bound(const struct posting_cursor *c)
+{
+    PRE(c->document != POSTING_END && c->at < c->fill);
+    return c->skips[c->block].weight;
+}
+
+uint8_t posting_cursor_weight(struct posting_cursor *c)
+{
+    int weight;
+    PRE(c->document != POSTING_END && c->at < c->fill);
+    if (!values_decode(c)) {
+        cursor_fail(c, "a block of postings");
+        return 0;
+    }
+    weight = c->differences[c->at] +
+             posting_weight_guess(
+                 c->frequencies[c->at],
+                 document_body_words(&c->segment->documents[c->document]));
+    if (weight < 1 || weight > SEGMENT_WEIGHT_MAX) {
+        cursor_fail(c, "a weight");
+        return 0;
+    }
+    return (uint8_t)weight;
+}
+
 uint8_t posting_cursor_block(struct posting_cursor *c,
                              uint32_t document,
                              uint32_t *last)
@@ -275,9 +307,14 @@ static bool positions_load(struct posting_cursor *c)
 const uint32_t *posting_cursor_positions(struct posting_cursor *c,
                                          size_t *count)
 {
-    size_t n = c->frequencies[c->at];
-    bool good = true;
+    bool good = values_decode(c);
+    size_t n;
     PRE(c->document != POSTING_END && c->at < c->fill);
+    if (!good) {
+        cursor_fail(c, "a block of postings");
+        return NULL;
+    }
+    n = c->frequencies[c->at];
     *count = n;
     if (c->position_block == c->block && c->position_next == c->at + 1)
         return c->positions; /* Read before. */

@@ -10,6 +10,8 @@
  *     INV-1. document is that of the posting `at` of the decoded block, or
  *            POSTING_END.
  *     INV-2. Documents strictly ascend.
+ *     INV-3. A block's frequencies and weights are decoded when one of them is
+ *            first asked for: most blocks are only looked through.
  */
 #ifndef WEB_SEARCH_SEGMENT_POSTING_CURSOR_H
 #define WEB_SEARCH_SEGMENT_POSTING_CURSOR_H
@@ -39,7 +41,6 @@ struct posting_cursor {
     const struct segment *segment; /* Borrowed. */
     struct segment_term term;
     uint32_t document;
-    uint8_t weight; /* Of the present posting. */
 
     struct posting_skip *skips; /* Owned. */
     size_t block_count;
@@ -48,8 +49,10 @@ struct posting_cursor {
     size_t at;      /* In the arrays. */
     size_t fill;
     uint32_t docs[POSTING_BLOCK_MAX];
+    struct bit_reader values; /* Of the block, until has_values. */
+    bool has_values;          /* These are decoded, too: */
     uint32_t frequencies[POSTING_BLOCK_MAX];
-    uint8_t weights[POSTING_BLOCK_MAX];
+    int8_t differences[POSTING_BLOCK_MAX];
     char *bytes; /* Of blocks and positions. Owned. */
     size_t bytes_cap;
 
@@ -77,6 +80,10 @@ void posting_cursor_close(struct posting_cursor *c);
  * present one. */
 void posting_cursor_seek(struct posting_cursor *c, uint32_t document);
 void posting_cursor_next(struct posting_cursor *c);
+/* The largest weight in the present posting's block. */
+uint8_t posting_cursor_bound(const struct posting_cursor *c);
+/* The weight of the present posting; 0: it failed. Does not park. */
+uint8_t posting_cursor_weight(struct posting_cursor *c);
 /* The largest weight in the block that would hold @document, and in *@last its
  * last document; 0 and POSTING_END behind the end. Reads nothing. @document
  * does not descend from call to call, unless seek() went less far. */

@@ -1,23 +1,30 @@
 /* The stream of a segment, in the pages of paged_file.h: an immutable inverted
  * index of some rows. docs/formats.md has the same grammar with an example.
  *
- *     stream     = lists, dictionary, blocks index, rows, documents, footer
- *     list       = skips (if there are more than 128 postings), block*,
- * positions skip       = last document delta varint, block bytes varint, weight
- * u8, positions bytes varint dictionary = term block*, of up to 64 terms term
- * = shared varint, rest lslice, postings varint, weight u8, skips bytes varint,
- * blocks bytes varint, positions bytes varint; its list follows that of the
- * term before index      = for each term block: first list le64, first term
- * lslice, bytes varint rows       = row*, groups of 16: shared varint (0 at
- * first of a group), rest lslice, documents varint, signature le64 documents  =
- * document*: captures varint, first time zigzag delta, gaps varint, gap to the
- * next capture varint (0: there is none), rank u8, likeness le64, ends of
- * title, url, anchors, body varints (each less the one before) footer     =
- * magic "QRYSEGF1", five section ends le64, counts of terms, term blocks, rows,
- * documents le64, zero le64
+ *     stream     = lists dictionary index rows documents footer
+ *     list       = skip* block* positions
+ *     skip       = last document delta varint, block bytes varint, weight u8,
+ *                  positions bytes varint, of lists of more than 128 postings
+ *     dictionary = term block*, of up to 64 terms
+ *     term       = lengths u8, rest, postings varint, weight u8, skips bytes
+ *                  varint (if there are skips), blocks bytes varint, positions
+ *                  bytes varint; its list follows that of the term before
+ *     lengths    = shared << 4 | bytes of the rest; of 15 and more 15, and a
+ *                  varint of what is above
+ *     index      = for each term block: first list le64, first term lslice,
+ *                  bytes varint
+ *     rows       = row*, groups of 16: shared varint (0 at first of a group),
+ *                  rest lslice, documents varint, signature le64
+ *     documents  = document*: captures varint, first time zigzag delta, gaps
+ *                  varint, gap to the next capture varint (0: there is none),
+ *                  rank u8, likeness le64, ends of title, url, anchors, body
+ *                  varints (each less the one before)
+ *     footer     = magic "QRYSEGF2", five section ends le64, counts of terms,
+ *                  term blocks, rows, documents le64, zero le64
  *
  * Terms ascend, and so do row keys; the documents of a row lie together, oldest
- * first.
+ * first. Version 1, of other blocks, positions and terms, is read no more: a
+ * build makes the index anew.
  */
 #ifndef WEB_SEARCH_SEGMENT_SEGMENT_FORMAT_H
 #define WEB_SEARCH_SEGMENT_SEGMENT_FORMAT_H
@@ -27,7 +34,7 @@
 
 #include "base/core/slice.h"
 
-#define SEGMENT_FOOTER_MAGIC "QRYSEGF1"
+#define SEGMENT_FOOTER_MAGIC "QRYSEGF2" /* The last byte: the version. */
 #define SEGMENT_FOOTER_BYTES ((size_t)88)
 #define SEGMENT_BLOCK_TERMS  64
 #define SEGMENT_ROW_GROUP    16

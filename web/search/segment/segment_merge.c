@@ -94,6 +94,7 @@ static int merge_postings(struct merge *m)
         struct merge_input *least = NULL;
         const uint32_t *positions;
         size_t count;
+        uint8_t weight;
         for (size_t i = 0; i < m->count; i++) {
             struct merge_input *in = &m->inputs[i];
             if (!in->in_term)
@@ -107,11 +108,13 @@ static int merge_postings(struct merge *m)
         }
         if (!least)
             return 0;
-        positions = posting_cursor_positions(&least->cursor, &count);
+        weight = posting_cursor_weight(&least->cursor);
+        positions =
+            weight ? posting_cursor_positions(&least->cursor, &count) : NULL;
         if (!positions)
             return least->cursor.rc;
         segment_writer_posting(m->to, least->numbers[least->cursor.document],
-                               least->cursor.weight, positions, count);
+                               weight, positions, count);
         posting_cursor_next(&least->cursor);
         input_settle(least);
     }

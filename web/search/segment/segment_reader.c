@@ -24,6 +24,14 @@ segment_damaged(const struct segment *s, const char *what, struct err *err)
     return err_set(err, ERR_CORRUPT, "segment %s: %s", s->path, what);
 }
 
+static int segment_of_other_version(const struct segment *s, struct err *err)
+{
+    int rc = err_set(err, ERR_UNSUPPORTED,
+                     "segment %s is of another version of the format", s->path);
+    err_hint(err, "quarry search build makes the index anew");
+    return rc;
+}
+
 /* --- opening ------------------------------------------------------------- */
 
 struct footer {
@@ -73,8 +81,10 @@ static int read_footer(struct segment *s, struct footer *f, struct err *err)
                            err);
     if (rc)
         return rc;
-    if (memcmp(bytes, SEGMENT_FOOTER_MAGIC, 8) != 0)
+    if (memcmp(bytes, SEGMENT_FOOTER_MAGIC, 7) != 0)
         return segment_damaged(s, "its footer is none", err);
+    if (bytes[7] != SEGMENT_FOOTER_MAGIC[7])
+        return segment_of_other_version(s, err);
     (void)cursor_bytes(&c, 8);
     for (int i = 0; i < SEGMENT_SECTION_COUNT; i++)
         f->ends[i] = cursor_le64(&c);
@@ -283,6 +293,7 @@ read_documents(struct segment *s, const struct footer *f, struct err *err)
             row++;
         d->row = row;
         good = document_times(&c, d, &times, &last_us) && document_rest(&c, d);
+        s->rank_max = MAX_OF(s->rank_max, d->rank);
     }
     if (!good || cursor_left(&c))
         rc = segment_damaged(s, "its documents are damaged", err);
@@ -477,17 +488,32 @@ static int terms_load(struct segment_terms *t, struct err *err)
     return 0;
 }
 
+/* What a term has behind the bytes that it shares with the one before. */
+static struct slice term_rest(struct cursor *c, uint64_t *shared)
+{
+    uint8_t both = cursor_u8(c);
+    uint64_t len = both & 15;
+    *shared = both >> 4;
+    if (*shared == 15)
+        *shared += cursor_varint(c);
+    if (len == 15)
+        len += cursor_varint(c);
+    if (*shared > SEGMENT_TERM_MAX || len > SEGMENT_TERM_MAX)
+        c->bad = true;
+    return cursor_bytes(c, c->bad ? 0 : (size_t)len);
+}
+
 static bool term_read(struct segment_terms *t)
 {
     const struct segment *s = t->segment;
     struct cursor *c = &t->at;
     struct segment_term *v = &t->value;
-    uint64_t shared = cursor_varint(c);
-    struct slice rest = cursor_lslice(c);
+    uint64_t shared;
+    struct slice rest = term_rest(c, &shared);
     uint64_t left = s->lists_end - MIN_OF(t->lists_at, s->lists_end);
     v->postings = cursor_varint(c);
     v->weight = cursor_u8(c);
-    v->skip_bytes = cursor_varint(c);
+    v->skip_bytes = v->postings > POSTING_BLOCK_MAX ? cursor_varint(c) : 0;
     v->block_bytes = cursor_varint(c);
     v->position_bytes = cursor_varint(c);
     v->at = t->lists_at;

@@ -38,6 +38,13 @@ struct document_values {
     uint8_t rank;
 };
 
+/* Words of a document's body, headings among them: of posting_weight_guess().
+ */
+static inline uint32_t document_body_words(const struct document_values *d)
+{
+    return d->ends[FIELD_BODY] - d->ends[FIELD_ANCHOR];
+}
+
 struct term_block {
     struct slice first; /* Borrowed from the index's bytes. */
     uint64_t at;        /* In the stream. */
@@ -53,6 +60,7 @@ struct segment {
     uint64_t term_count;
     uint32_t document_count;
     uint32_t row_count;
+    uint8_t rank_max; /* Of its documents. */
     struct document_values *documents;
     int64_t *times_us;
     uint32_t *row_documents; /* Its first document; one more at the end. */

@@ -11,6 +11,12 @@
 #include "web/search/segment/paged_file.h"
 #include "web/search/segment/posting_codec.h"
 
+/* The lengths of a document: of all, for its positions, and of its body. */
+struct written_document {
+    uint32_t words;
+    uint32_t body_words;
+};
+
 struct segment_writer {
     struct paged_writer *file; /* Owned. */
 
@@ -22,7 +28,7 @@ struct segment_writer {
     uint64_t row_documents; /* Of the row that was begun. */
     uint64_t row_count;
     bool has_row;
-    uint32_t *lengths; /* Of documents, for their positions. Owned. */
+    struct written_document *lengths; /* Owned. */
     uint32_t document_count;
     uint32_t document_cap;
     int64_t last_time_us;
@@ -32,8 +38,9 @@ struct segment_writer {
     bool has_term;
     uint32_t docs[POSTING_BLOCK_MAX];
     uint32_t frequencies[POSTING_BLOCK_MAX];
-    uint8_t weights[POSTING_BLOCK_MAX];
-    size_t fill; /* Postings in these arrays. */
+    int8_t differences[POSTING_BLOCK_MAX]; /* Of weights from the guess. */
+    uint8_t block_weight;                  /* The largest of the block. */
+    size_t fill;                           /* Postings in these arrays. */
     uint64_t postings;
     uint8_t weight_max;
     uint32_t block_base;   /* The document after the last block's. */
@@ -176,7 +183,8 @@ uint32_t segment_writer_document(struct segment_writer *w,
         buf_put_varint(&w->documents, d->ends[i] - end);
         end = d->ends[i];
     }
-    w->lengths[w->document_count] = end;
+    w->lengths[w->document_count] = (struct written_document){
+        .words = end, .body_words = end - d->ends[FIELD_ANCHOR]};
     w->row_documents++;
     return w->document_count++;
 }
@@ -186,22 +194,34 @@ uint32_t segment_writer_document(struct segment_writer *w,
 static void writer_end_block(struct segment_writer *w, bool with_skip)
 {
     size_t before = w->blocks.len;
-    uint8_t weight = 0;
-    for (size_t i = 0; i < w->fill; i++)
-        weight = MAX_OF(weight, w->weights[i]);
-    posting_block_put(&w->blocks, w->block_base, w->docs, w->weights,
-                      w->frequencies, w->fill);
+    posting_block_put(&w->blocks, w->block_base, w->document_count, w->docs,
+                      w->frequencies, w->differences, w->fill);
     bit_writer_end(&w->bits);
     if (with_skip) {
         buf_put_varint(&w->skips, w->docs[w->fill - 1] - w->block_base);
         buf_put_varint(&w->skips, w->blocks.len - before);
-        buf_put_u8(&w->skips, weight);
+        buf_put_u8(&w->skips, w->block_weight);
         buf_put_varint(&w->skips, w->positions.len - w->positions_at);
     }
-    w->weight_max = MAX_OF(w->weight_max, weight);
+    w->weight_max = MAX_OF(w->weight_max, w->block_weight);
+    w->block_weight = 0;
     w->block_base = w->docs[w->fill - 1] + 1;
     w->positions_at = w->positions.len;
     w->fill = 0;
+}
+
+/* Both lengths in a byte, with what is above 15 behind it. */
+static void
+writer_put_rest(struct segment_writer *w, size_t shared, struct slice rest)
+{
+    size_t a = MIN_OF(shared, (size_t)15);
+    size_t b = MIN_OF(rest.len, (size_t)15);
+    buf_put_u8(&w->dictionary, (uint8_t)(a << 4 | b));
+    if (a == 15)
+        buf_put_varint(&w->dictionary, shared - a);
+    if (b == 15)
+        buf_put_varint(&w->dictionary, rest.len - b);
+    buf_append_slice(&w->dictionary, rest);
 }
 
 /* Write the term's entry in the dictionary; it begins a new block now and then.
@@ -221,11 +241,11 @@ static void writer_put_term(struct segment_writer *w)
     } else {
         shared = shared_bytes(buf_slice(&w->last_term), term);
     }
-    buf_put_varint(&w->dictionary, shared);
-    buf_put_lslice(&w->dictionary, slice_sub(term, shared, term.len));
+    writer_put_rest(w, shared, slice_sub(term, shared, term.len));
     buf_put_varint(&w->dictionary, w->postings);
     buf_put_u8(&w->dictionary, w->weight_max);
-    buf_put_varint(&w->dictionary, w->skips.len);
+    if (w->postings > POSTING_BLOCK_MAX)
+        buf_put_varint(&w->dictionary, w->skips.len);
     buf_put_varint(&w->dictionary, w->blocks.len);
     buf_put_varint(&w->dictionary, w->positions.len);
     buf_set(&w->last_term, term);
@@ -262,6 +282,7 @@ int segment_writer_term(struct segment_writer *w,
     w->postings = 0;
     w->fill = 0;
     w->weight_max = 0;
+    w->block_weight = 0;
     w->block_base = 0;
     w->positions_at = 0;
     buf_clear(&w->skips);
@@ -276,17 +297,23 @@ void segment_writer_posting(struct segment_writer *w,
                             const uint32_t *positions,
                             size_t position_count)
 {
+    const struct written_document *d;
     PRE(w->has_term && position_count > 0);
+    PRE(weight >= 1 && weight <= SEGMENT_WEIGHT_MAX);
     PRE(document >= w->block_base);
     INVARIANT(document < w->document_count); /* INV-2 */
+    d = &w->lengths[document];
     if (w->fill == POSTING_BLOCK_MAX)
         writer_end_block(w, true);
     w->docs[w->fill] = document;
-    w->weights[w->fill] = weight;
     w->frequencies[w->fill] = (uint32_t)position_count;
+    w->differences[w->fill] =
+        (int8_t)(weight -
+                 posting_weight_guess((uint32_t)position_count, d->body_words));
+    w->block_weight = MAX_OF(w->block_weight, weight);
     w->fill++;
     w->postings++;
-    positions_put(&w->bits, w->lengths[document], positions, position_count);
+    positions_put(&w->bits, d->words, positions, position_count);
 }
 
 /* --- the end ------------------------------------------------------------- */

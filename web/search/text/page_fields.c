@@ -13,8 +13,9 @@
 
 static bool name_in(struct slice name, const char *const *names, size_t count)
 {
+    char first = name.len ? (char)(name.data[0] | 0x20) : 0;
     for (size_t i = 0; i < count; i++)
-        if (html_name_is(name, names[i]))
+        if (names[i][0] == first && html_name_is(name, names[i]))
             return true;
     return false;
 }
