@@ -66,7 +66,7 @@ struct part_run {
     struct document_range barred[RANGES_MAX];
     size_t barred_count;
     struct top_list *top;
-    double rank_max; /* What a rank adds at most to a document here. */
+    double rank_max; /* The most that a rank adds here. */
     uint64_t scored;
     int rc;
     struct err *err;
@@ -305,8 +305,8 @@ score_order_make(struct part_run *r, uint32_t document, struct score_order *o)
     }
 }
 
-/* What the terms give @document, in the order of the query, so that equal
- * documents have equal sums; less than @least where they cannot reach it.
+/* The sum of what the terms give @document, in the order of the query, so that
+ * equal documents have equal sums; less than @least where they cannot reach it.
  * @least: of the sum, as the terms' bounds. */
 static double score_of(struct part_run *r, uint32_t document, double least)
 {

@@ -35,7 +35,7 @@ struct shared_view {
     size_t users; /* Under the index's lock; one is the index. */
 };
 
-/* What takes a search long to make: ICU's tables. */
+/* ICU's tables take long to make: readers are used again. */
 struct search_reader {
     struct row_document_reader *documents; /* Owned. */
     struct page_fields fields;

@@ -66,9 +66,9 @@ bool bit_reader_at_end(struct bit_reader *r);
 
 /* --- blocks -------------------------------------------------------------- */
 
-/* What a posting's weight would be if all of its words were in the body, which
- * has @body_words (not the headings', whose words count more). A part of the
- * format: integers alone, so that it is the same everywhere. */
+/* The weight that a posting would have if all of its words were in the body,
+ * which has @body_words (not the headings', whose words count more). A part of
+ * the format: integers alone, so that it is the same everywhere. */
 uint8_t posting_weight_guess(uint32_t frequency, uint32_t body_words);
 
 /* Append @count documents, strictly ascending in [@base, @doc_end), with their

@@ -24,7 +24,7 @@
  *
  * Terms ascend, and so do row keys; the documents of a row lie together, oldest
  * first. Version 1, of other blocks, positions and terms, is read no more: a
- * build makes the index anew.
+ * build makes the index again.
  */
 #ifndef WEB_SEARCH_SEGMENT_SEGMENT_FORMAT_H
 #define WEB_SEARCH_SEGMENT_SEGMENT_FORMAT_H

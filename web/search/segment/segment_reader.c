@@ -28,7 +28,7 @@ static int segment_of_other_version(const struct segment *s, struct err *err)
 {
     int rc = err_set(err, ERR_UNSUPPORTED,
                      "segment %s is of another version of the format", s->path);
-    err_hint(err, "quarry search build makes the index anew");
+    err_hint(err, "quarry search build makes the index again");
     return rc;
 }
 
@@ -488,7 +488,7 @@ static int terms_load(struct segment_terms *t, struct err *err)
     return 0;
 }
 
-/* What a term has behind the bytes that it shares with the one before. */
+/* The rest of a term, behind the bytes that it shares with the one before. */
 static struct slice term_rest(struct cursor *c, uint64_t *shared)
 {
     uint8_t both = cursor_u8(c);
