@@ -8,8 +8,7 @@
  *     quarry_replication_begin(r, &token, &err)      once: keep the token
  *     quarry_replication_copy(r, NULL, NULL, NULL, &err)
  *     quarry_changes_open(…the table, from the token…)
- *     while (quarry_changes_next(changes, …, &list, &count, &err) == 0)
- *         quarry_replication_send(r, list, count, NULL, &err)
+ *     quarry_replication_follow(r, changes, true, keep_token, NULL, &err)
  *     quarry_replication_close(r)
  *
  * `quarry replication create` makes a stream that the servers run.
@@ -145,6 +144,37 @@ quarry_replication_send(struct quarry_replication *r,
                         size_t count,
                         uint64_t *bytes,
                         struct err *err);
+
+/* All that was read up to here is safe at the other end. Borrowed. */
+struct quarry_replication_place {
+    struct slice token;
+    int64_t watermark_us; /* As quarry_changes_watermark(). */
+    uint64_t changes;     /* Read since the call before, */
+    uint64_t bytes;       /* and sent. */
+    bool last;            /* Nothing is called behind it. */
+};
+
+/* Called in the caller's thread, a few times a second, and at the end, also
+ * that by an error. Anything but 0 ends the stream with that error. */
+typedef int (*quarry_replication_reached)(
+    void *arg,
+    const struct quarry_replication_place *at,
+    struct err *err);
+
+/* Send the changes that follow in @changes, which are of the table. Reading,
+ * sending and @reached happen at the same time, with several calls to the other
+ * end at once, each for rows of its own, so that commits of one row arrive in
+ * their order. With @wait until it is cancelled (ERR_CANCELLED), else until
+ * there are none now. The caller keeps places: after a crash the changes behind
+ * the kept one are sent again, which has no effect. Nobody else uses @r and
+ * @changes meanwhile. Memory: eight batches as @changes reads them. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_replication_follow(struct quarry_replication *r,
+                          struct quarry_changes *changes,
+                          bool wait,
+                          quarry_replication_reached reached,
+                          void *arg,
+                          struct err *err);
 
 /* --- comparing ----------------------------------------------------------- */
 

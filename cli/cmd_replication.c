@@ -24,8 +24,6 @@
 #include "cli/replication_options.h"
 #include "cli/text_form.h"
 
-/* How long a call waits for changes, between looks for Ctrl-C. */
-#define WAIT_US ((uint64_t)250000)
 /* Places are written this often while changes come. */
 #define PLACE_US ((uint64_t)500000)
 
@@ -119,6 +117,8 @@ struct sending {
     uint64_t rows;    /* Copied, */
     uint64_t changes; /* and changes read. */
     uint64_t bytes;
+    uint64_t kept_ns; /* The place was written, */
+    uint64_t unkept;  /* and the number of changes sent since. */
 };
 
 static int copied_up_to(void *arg,
@@ -146,11 +146,21 @@ static int send_copy(struct sending *s, struct err *err)
     return place_write(&s->place, err);
 }
 
-static int
-keep_token(struct sending *s, const struct quarry_changes *c, struct err *err)
+static int keep_place(void *arg,
+                      const struct quarry_replication_place *at,
+                      struct err *err)
 {
+    struct sending *s = arg;
+    uint64_t now_ns = world_mono_ns(s->cli->world);
+    s->changes += at->changes;
+    s->bytes += at->bytes;
+    s->unkept += at->changes;
+    if (!at->last && (s->unkept == 0 || now_ns - s->kept_ns < PLACE_US * 1000))
+        return 0;
+    s->kept_ns = now_ns;
+    s->unkept = 0;
     buf_clear(&s->place.token);
-    quarry_changes_token(c, &s->place.token);
+    buf_append_slice(&s->place.token, at->token);
     return place_write(&s->place, err);
 }
 
@@ -158,29 +168,11 @@ static int send_changes(struct sending *s, struct err *err)
 {
     const struct quarry_changes_options o = {
         .token = buf_slice(&s->place.token), .batch_bytes = (size_t)2 << 20};
-    struct world *w = s->cli->world;
-    const struct quarry_change *list;
     struct quarry_changes *c = NULL;
-    uint64_t kept_ns = world_mono_ns(w);
-    size_t count = 0;
     int rc = quarry_changes_open(s->table, &o, &c, err);
-    while (rc == 0 && !interrupted()) {
-        uint64_t bytes = 0;
-        rc =
-            quarry_changes_next(c, s->follow ? WAIT_US : 0, &list, &count, err);
-        if (rc == 0)
-            rc = quarry_replication_send(s->stream, list, count, &bytes, err);
-        s->changes += count;
-        s->bytes += bytes;
-        if (rc == 0 && world_mono_ns(w) - kept_ns >= PLACE_US * 1000) {
-            rc = keep_token(s, c, err);
-            kept_ns = world_mono_ns(w);
-        }
-        if (count == 0 && !s->follow)
-            break;
-    }
     if (rc == 0)
-        rc = keep_token(s, c, err);
+        rc = quarry_replication_follow(s->stream, c, s->follow, keep_place, s,
+                                       err);
     quarry_changes_close(c);
     return rc;
 }

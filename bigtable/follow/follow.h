@@ -177,9 +177,14 @@ MUST_CHECK int follower_next(struct follower_run *run,
 MUST_CHECK int follower_save(struct follower_run *run,
                              struct quarry_changes *c,
                              struct err *err);
-/* The same as a part of @txn, a transaction of follower_quarry(run), just
- * before its commit: all of it happens once. After ERR_CONFLICT of the commit,
- * all of it is done again. */
+/* The same up to @token, a place of the changes. For those that read ahead of
+ * what they have dealt with; they report by follower_report(). */
+MUST_CHECK int follower_save_token(struct follower_run *run,
+                                   struct slice token,
+                                   struct err *err);
+/* As follower_save(), as a part of @txn, a transaction of follower_quarry(run),
+ * just before its commit: all of it happens once. After ERR_CONFLICT of the
+ * commit, all of it is done again. */
 MUST_CHECK int follower_save_in_txn(struct follower_run *run,
                                     struct quarry_txn *txn,
                                     struct quarry_changes *c,

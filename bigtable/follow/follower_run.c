@@ -331,10 +331,10 @@ check_token(struct follower_run *r, struct quarry_txn *txn, struct err *err)
     return rc;
 }
 
-int follower_save_in_txn(struct follower_run *r,
-                         struct quarry_txn *txn,
-                         struct quarry_changes *c,
-                         struct err *err)
+static int put_token_in_txn(struct follower_run *r,
+                            struct quarry_txn *txn,
+                            struct slice token,
+                            struct err *err)
 {
     int rc = check_held(r, err);
     if (rc == 0)
@@ -342,7 +342,7 @@ int follower_save_in_txn(struct follower_run *r,
     if (rc == 0)
         rc = check_token(r, txn, err);
     buf_clear(&r->pending);
-    quarry_changes_token(c, &r->pending);
+    buf_append_slice(&r->pending, token);
     if (rc == 0)
         rc = quarry_txn_put(txn, r->table, slice_str(r->key), FOLLOWER_STATE,
                             SLICE_LIT(FOLLOWER_TOKEN), buf_slice(&r->pending),
@@ -352,30 +352,52 @@ int follower_save_in_txn(struct follower_run *r,
     return rc;
 }
 
+int follower_save_in_txn(struct follower_run *r,
+                         struct quarry_txn *txn,
+                         struct quarry_changes *c,
+                         struct err *err)
+{
+    struct buf token = BUF_INIT;
+    int rc;
+    quarry_changes_token(c, &token);
+    rc = put_token_in_txn(r, txn, buf_slice(&token), err);
+    buf_close(&token);
+    return rc;
+}
+
 struct saving {
     struct follower_run *run; /* Borrowed, as all. */
-    struct quarry_changes *changes;
     const char *key;
-    struct slice value;
+    struct slice value; /* Of the state, or the token. */
 };
 
 static int save_alone(struct quarry_txn *txn, void *ctx, struct err *err)
 {
     const struct saving *s = ctx;
-    return follower_save_in_txn(s->run, txn, s->changes, err);
+    return put_token_in_txn(s->run, txn, s->value, err);
+}
+
+int follower_save_token(struct follower_run *r,
+                        struct slice token,
+                        struct err *err)
+{
+    struct saving s = {.run = r, .value = token};
+    if (fault_hit("follow.save"))
+        return err_set(err, ERR_IO, "%s: injected before it was saved", r->key);
+    return quarry_txn_run(r->store, NULL, save_alone, &s, err);
 }
 
 int follower_save(struct follower_run *r,
                   struct quarry_changes *c,
                   struct err *err)
 {
-    struct saving s = {.run = r, .changes = c};
+    struct buf token = BUF_INIT;
     int rc;
-    if (fault_hit("follow.save"))
-        return err_set(err, ERR_IO, "%s: injected before it was saved", r->key);
-    rc = quarry_txn_run(r->store, NULL, save_alone, &s, err);
+    quarry_changes_token(c, &token);
+    rc = follower_save_token(r, buf_slice(&token), err);
     if (rc == 0)
         report_watermark(r, c);
+    buf_close(&token);
     return rc;
 }
 

@@ -11,12 +11,16 @@
 #include "bigtable/replication/replication_stream.h"
 
 #define CHANGES_BYTES ((size_t)2 << 20)
+#define SAVE_NS       ((uint64_t)500000000)
+#define IDLE_SAVE_NS  ((uint64_t)60000000000)
 
 struct stream_run {
     struct follower_run *run;
     struct replication_settings settings;
     struct quarry_replication *stream;
-    struct buf value; /* Scratch. */
+    struct buf value;  /* Scratch. */
+    uint64_t saved_ns; /* The place was, */
+    uint64_t unsaved;  /* and the number of changes sent since. */
 };
 
 static int
@@ -97,19 +101,33 @@ static int copy_if_needed(struct stream_run *s, struct err *err)
 
 /* --- changes ------------------------------------------------------------- */
 
-static int
-send_changes(struct stream_run *s, struct quarry_changes *c, struct err *err)
+static void report_place(struct stream_run *s,
+                         const struct quarry_replication_place *at)
 {
-    const struct quarry_change *list;
-    size_t count;
-    int rc = 0;
-    while (rc == 0 && !follower_stopped(s->run)) {
-        rc = follower_next(s->run, c, &list, &count, err);
-        if (rc == 0 && count)
-            rc = quarry_replication_send(s->stream, list, count, NULL, err);
-        if (rc == 0 && count)
-            rc = follower_save(s->run, c, err);
-    }
+    int64_t now = (int64_t)world_now_us(quarry_world(follower_quarry(s->run)));
+    uint64_t lag_us = UINT64_MAX;
+    if (at->watermark_us)
+        lag_us = (uint64_t)MAX_OF(now - at->watermark_us, INT64_C(0));
+    follower_report(s->run, lag_us, at->changes, at->bytes);
+}
+
+/* A place is saved half a second after the one before, if there were changes,
+ * or if it has aged for a minute: what is sent once more has no effect. */
+static int keep_place(void *arg,
+                      const struct quarry_replication_place *at,
+                      struct err *err)
+{
+    struct stream_run *s = arg;
+    uint64_t now_ns = world_mono_ns(quarry_world(follower_quarry(s->run)));
+    int rc;
+    report_place(s, at);
+    s->unsaved += at->changes;
+    if (!at->last &&
+        now_ns - s->saved_ns < (s->unsaved ? SAVE_NS : IDLE_SAVE_NS))
+        return 0;
+    rc = follower_save_token(s->run, at->token, err);
+    s->saved_ns = now_ns;
+    s->unsaved = 0;
     return rc;
 }
 
@@ -126,7 +144,7 @@ static int follow_changes(struct stream_run *s, struct err *err)
     if (rc == 0)
         rc = follower_changes_open(s->run, s->stream->source, &o, &c, err);
     if (rc == 0)
-        rc = send_changes(s, c, err);
+        rc = quarry_replication_follow(s->stream, c, true, keep_place, s, err);
     quarry_changes_close(c);
     return rc;
 }

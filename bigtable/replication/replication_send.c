@@ -15,54 +15,70 @@
 
 /* --- batches ------------------------------------------------------------- */
 
-static void grow_batch(struct quarry_replication *r)
+static void grow_batch(struct replication_batch *b)
 {
-    size_t room = r->batch_room ? 2 * r->batch_room : 64;
-    r->batch = mem_realloc(r->batch, room * sizeof(struct quarry_mutation *));
-    r->codes = mem_realloc(r->codes, room * sizeof(*r->codes));
-    for (; r->batch_room < room; r->batch_room++)
-        r->batch[r->batch_room] = quarry_mutation_new(SLICE_LIT("-"));
+    size_t room = b->room ? 2 * b->room : 64;
+    b->list = mem_realloc(b->list, room * sizeof(struct quarry_mutation *));
+    for (; b->room < room; b->room++)
+        b->list[b->room] = quarry_mutation_new(SLICE_LIT("-"));
 }
 
 struct quarry_mutation *
-replication_batch_next(struct quarry_replication *r,
+replication_batch_next(struct replication_batch *b,
+                       const struct quarry_replication *r,
                        struct slice row,
                        const struct quarry_origin *origin)
 {
     struct quarry_mutation *m;
-    if (r->batch_count == r->batch_room)
-        grow_batch(r);
-    m = r->batch[r->batch_count];
+    if (b->count == b->room)
+        grow_batch(b);
+    m = b->list[b->count];
     quarry_mutation_reset(m, row);
     quarry_mutation_set_origin(m, origin, r->to_site);
     return m;
 }
 
-void replication_batch_keep(struct quarry_replication *r)
+void replication_batch_keep(struct replication_batch *b)
 {
-    PRE(r->batch_count < r->batch_room);
-    r->batch_bytes += quarry_mutation_bytes(r->batch[r->batch_count++]);
+    PRE(b->count < b->room);
+    b->bytes += quarry_mutation_bytes(b->list[b->count++]);
 }
 
-bool replication_batch_is_full(const struct quarry_replication *r)
+bool replication_batch_is_full(const struct replication_batch *b)
 {
-    return r->batch_bytes >= REPLICATION_BATCH_BYTES ||
-           r->batch_count >= REPLICATION_BATCH_ROWS;
+    return b->bytes >= REPLICATION_BATCH_BYTES ||
+           b->count >= REPLICATION_BATCH_ROWS;
 }
 
-static int check_stop(const struct quarry_replication *r, struct err *err)
+void replication_batch_clear(struct replication_batch *b)
+{
+    b->count = 0;
+    b->bytes = 0;
+}
+
+void replication_batch_close(struct replication_batch *b)
+{
+    for (size_t i = 0; i < b->room; i++)
+        quarry_mutation_free(b->list[i]);
+    mem_free(b->list);
+    *b = (struct replication_batch){.list = NULL};
+}
+
+int replication_check_stop(const struct quarry_replication *r, struct err *err)
 {
     if (r->stop && atomic_load(r->stop))
         return err_set(err, ERR_CANCELLED, "the stream was stopped");
     return 0;
 }
 
-/* Wait until the bytes are paid for: a second of silence pays for a second. */
-static int pay(struct quarry_replication *r, uint64_t bytes, struct err *err)
+/* A second of silence pays for a second. */
+int replication_pay(struct quarry_replication *r,
+                    uint64_t bytes,
+                    struct err *err)
 {
     struct world *w = quarry_world(r->from);
     uint64_t now_ns = world_mono_ns(w);
-    int rc = check_stop(r, err);
+    int rc = replication_check_stop(r, err);
     if (r->bytes_per_s == 0)
         return rc;
     r->paid_ns =
@@ -71,26 +87,57 @@ static int pay(struct quarry_replication *r, uint64_t bytes, struct err *err)
     while (rc == 0 && r->paid_ns > now_ns) {
         world_sleep_us(w, MIN_OF((r->paid_ns - now_ns) / 1000 + 1, NAP_US));
         now_ns = world_mono_ns(w);
-        rc = check_stop(r, err);
+        rc = replication_check_stop(r, err);
     }
     return rc;
 }
 
-int replication_batch_send(struct quarry_replication *r, struct err *err)
+int replication_apply(const struct quarry_replication *r,
+                      struct quarry_mutation *const *list,
+                      size_t count,
+                      struct err *err)
 {
-    uint64_t bytes = r->batch_bytes;
+    int *codes = mem_zalloc(count + 1, sizeof(*codes));
     int rc = 0;
-    if (r->batch_count)
-        rc = quarry_apply_each(r->target, r->batch, r->batch_count, NULL,
-                               r->codes, err);
+    if (count)
+        rc = quarry_apply_each(r->target, list, count, NULL, codes, err);
     if (rc)
         err_wrap(err, "the other end, table %s", quarry_table_name(r->target));
-    r->batch_count = 0;
-    r->batch_bytes = 0;
-    return rc ? rc : pay(r, bytes, err);
+    mem_free(codes);
+    return rc;
+}
+
+/* Apply the batch, which is empty afterwards, and pay for it. */
+static int send_batch(struct quarry_replication *r, struct err *err)
+{
+    struct replication_batch *b = &r->batch;
+    uint64_t bytes = b->bytes;
+    int rc = replication_apply(r, b->list, b->count, err);
+    replication_batch_clear(b);
+    return rc ? rc : replication_pay(r, bytes, err);
 }
 
 /* --- changes ------------------------------------------------------------- */
+
+void replication_add_change(struct quarry_replication *r,
+                            const struct quarry_change *c,
+                            struct replication_batch *b,
+                            uint64_t *bytes)
+{
+    struct quarry_origin origin = c->origin;
+    struct quarry_mutation *m;
+    *bytes = 0;
+    if (origin.site == r->to_site)
+        return; /* It is where it came from. */
+    if (origin.site == 0)
+        origin =
+            (struct quarry_origin){r->from_site, c->commit_us, c->sequence};
+    m = replication_batch_next(b, r, c->row, &origin);
+    if (!replication_rules_apply(&r->rules, c, m))
+        return;
+    *bytes = quarry_mutation_bytes(m);
+    replication_batch_keep(b);
+}
 
 int quarry_replication_send(struct quarry_replication *r,
                             const struct quarry_change *list,
@@ -101,23 +148,14 @@ int quarry_replication_send(struct quarry_replication *r,
     uint64_t sent = 0;
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        struct quarry_origin origin = list[i].origin;
-        struct quarry_mutation *m;
-        if (origin.site == r->to_site)
-            continue; /* It is where it came from. */
-        if (origin.site == 0)
-            origin = (struct quarry_origin){r->from_site, list[i].commit_us,
-                                            list[i].sequence};
-        m = replication_batch_next(r, list[i].row, &origin);
-        if (!replication_rules_apply(&r->rules, &list[i], m))
-            continue;
-        sent += quarry_mutation_bytes(m);
-        replication_batch_keep(r);
-        if (replication_batch_is_full(r))
-            rc = replication_batch_send(r, err);
+        uint64_t one;
+        replication_add_change(r, &list[i], &r->batch, &one);
+        sent += one;
+        if (replication_batch_is_full(&r->batch))
+            rc = send_batch(r, err);
     }
     if (rc == 0)
-        rc = replication_batch_send(r, err);
+        rc = send_batch(r, err);
     if (bytes)
         *bytes = sent;
     return rc;
@@ -183,7 +221,7 @@ static int copy_row(struct quarry_replication *r,
         if (!to || !replication_rules_column(&r->rules, cell->qualifier))
             continue;
         if (!m) {
-            m = replication_batch_next(r, row->key, &origin);
+            m = replication_batch_next(&r->batch, r, row->key, &origin);
             head = quarry_mutation_count(m);
         }
         quarry_mutation_set(m, to, cell->qualifier, cell->timestamp_us,
@@ -191,12 +229,12 @@ static int copy_row(struct quarry_replication *r,
         if (quarry_mutation_count(m) < COPY_CELLS_MAX + head &&
             quarry_mutation_bytes(m) < REPLICATION_BATCH_BYTES)
             continue;
-        replication_batch_keep(r);
-        rc = replication_batch_send(r, err);
+        replication_batch_keep(&r->batch);
+        rc = send_batch(r, err);
         m = NULL;
     }
     if (m && rc == 0)
-        replication_batch_keep(r);
+        replication_batch_keep(&r->batch);
     return rc;
 }
 
@@ -218,11 +256,11 @@ static int copy_rows(struct quarry_replication *r,
             buf_append_slice(&last, row->key);
             rows++;
         }
-        bytes = r->batch_bytes;
-        if (rc == 0 && row && !replication_batch_is_full(r))
+        bytes = r->batch.bytes;
+        if (rc == 0 && row && !replication_batch_is_full(&r->batch))
             continue;
         if (rc == 0)
-            rc = replication_batch_send(r, err);
+            rc = send_batch(r, err);
         if (rc == 0 && at && last.len)
             rc = at(arg, buf_slice(&last), rows, bytes, err);
         rows = 0;

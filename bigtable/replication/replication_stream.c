@@ -109,10 +109,7 @@ void quarry_replication_close(struct quarry_replication *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->batch_room; i++)
-        quarry_mutation_free(r->batch[i]);
-    mem_free(r->batch);
-    mem_free(r->codes);
+    replication_batch_close(&r->batch);
     if (r->source)
         quarry_table_close(r->source);
     if (r->target)

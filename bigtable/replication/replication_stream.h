@@ -19,6 +19,14 @@
 #define REPLICATION_BATCH_BYTES ((size_t)4 << 20)
 #define REPLICATION_BATCH_ROWS  ((size_t)4096)
 
+/* Mutations of one call to the other end, which are used again and again. */
+struct replication_batch {
+    struct quarry_mutation **list; /* Owned; those in use come first. */
+    size_t room;
+    size_t count;
+    size_t bytes;
+};
+
 struct quarry_replication {
     struct quarry *from; /* Borrowed. */
     struct quarry *to;   /* Owned, unless it is `from`. */
@@ -29,14 +37,10 @@ struct quarry_replication {
     struct replication_rules rules;
     struct buf start; /* Rows [start, end). */
     struct buf end;
-    uint64_t bytes_per_s;           /* 0: no bound. */
-    uint64_t paid_ns;               /* All that was sent is paid for then. */
-    struct quarry_mutation **batch; /* Owned; those in use come first. */
-    size_t batch_room;
-    size_t batch_count;
-    size_t batch_bytes;
+    uint64_t bytes_per_s; /* 0: no bound. */
+    uint64_t paid_ns;     /* All that was sent is paid for then. */
+    struct replication_batch batch;
     const quarry_flag *stop; /* Borrowed; NULL: none. */
-    int *codes;              /* One for each of the room. */
 };
 
 /* Open the other end of @s. *@out is owned unless it is @q. */
@@ -45,17 +49,33 @@ MUST_CHECK int replication_target_open(struct quarry *q,
                                        struct quarry **out,
                                        struct err *err);
 
-/* A mutation of @row in the batch, which begins with @origin. Borrowed. It
- * counts once replication_batch_keep() was called. */
+/* A mutation of @row in @b, which begins with @origin. Borrowed. It counts once
+ * replication_batch_keep() was called. */
 struct quarry_mutation *
-replication_batch_next(struct quarry_replication *r,
+replication_batch_next(struct replication_batch *b,
+                       const struct quarry_replication *r,
                        struct slice row,
                        const struct quarry_origin *origin);
-void replication_batch_keep(struct quarry_replication *r);
-bool replication_batch_is_full(const struct quarry_replication *r);
-/* Apply the batch, which is empty afterwards, and wait as long as the stream's
- * rate asks for. */
-MUST_CHECK int replication_batch_send(struct quarry_replication *r,
+void replication_batch_keep(struct replication_batch *b);
+bool replication_batch_is_full(const struct replication_batch *b);
+void replication_batch_clear(struct replication_batch *b);
+void replication_batch_close(struct replication_batch *b);
+
+/* Apply @list at the other end. Any thread. */
+MUST_CHECK int replication_apply(const struct quarry_replication *r,
+                                 struct quarry_mutation *const *list,
+                                 size_t count,
+                                 struct err *err);
+/* Add what is sent of @c to @b. *@bytes: how much that is; 0: nothing. */
+void replication_add_change(struct quarry_replication *r,
+                            const struct quarry_change *c,
+                            struct replication_batch *b,
+                            uint64_t *bytes);
+/* Wait as long as the stream's rate asks for @bytes that were sent. Errors:
+ * ERR_CANCELLED. */
+MUST_CHECK int
+replication_pay(struct quarry_replication *r, uint64_t bytes, struct err *err);
+MUST_CHECK int replication_check_stop(const struct quarry_replication *r,
                                       struct err *err);
 
 #endif /* BIGTABLE_REPLICATION_REPLICATION_STREAM_H */

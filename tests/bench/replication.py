@@ -1,12 +1,15 @@
 """A stream of replication between two nodes of `quarry server` on loopback.
 
-    replication.py [--rows N] [--value BYTES] [--seconds S]
+    replication.py [--rows N] [--seconds S] [--rounds N]
 
-- full: the rate at which one import writes while the stream is paused;
-- catch-up: the rate at which the stream sends that once it is resumed, and the
-  processors' time of both nodes for a row;
-- lag: at half of the full rate, from a commit to its commit at the other end;
+- full: the rate of six writers of synced batches while the stream is paused;
+- catch-up: the rate at which the stream sends that once it is resumed, beside
+  half of the full rate, and the processors' time of a row: sent, of both nodes,
+  and written, of the writers and their node;
+- lag: at parts of the full rate, from a commit to its commit at the other end;
 - verify: bytes that the client that compares the equal tables has read.
+
+Each round has nodes of its own; the figures are medians of the rounds.
 
 Environment: QUARRY_BUILD (a build directory), TMPDIR.
 """
@@ -14,6 +17,7 @@ Environment: QUARRY_BUILD (a build directory), TMPDIR.
 import argparse
 import json
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -21,10 +25,10 @@ import sys
 import tempfile
 import time
 
-from cell import QUARRY, row, say
+from cell import QUARRY, ROWS, row, say
 
+LOADS = 25, 50, 75  # Per cent of the full rate.
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
-PACE = 20  # Chunks a second of a paced writer.
 
 
 def free_port():
@@ -58,47 +62,15 @@ class Node:
         self.process.wait()
 
 
-def lines(begin, count, value):
-    """Rows all over the table, in no order."""
-    for i in range(begin, begin + count):
-        text = str(i * 2654435761 % 10 ** 10)
-        yield "%s,%s\n" % (text.zfill(10), (text * value)[:value])
-
-
-def start_import(node):
-    p = subprocess.Popen(
-        [QUARRY, "-t", node.target, "import", "csv", "-", "--into", "t",
-         "--key", "key", "--family", "f", "--no-create"],
-        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, text=True)
-    p.stdin.write("key,f:v\n")
-    return p
-
-
-def end_import(p):
-    p.stdin.close()
-    if p.wait():
-        sys.exit("the import failed")
-
-
-def write_all(node, begin, count, value):
-    at = time.monotonic()
-    p = start_import(node)
-    p.stdin.writelines(lines(begin, count, value))
-    end_import(p)
-    return count / (time.monotonic() - at)
-
-
-def write_paced(node, begin, rate, seconds, value):
-    p = start_import(node)
-    chunk = max(int(rate / PACE), 1)
-    start = time.monotonic()
-    for i in range(int(seconds * PACE)):
-        p.stdin.writelines(lines(begin + i * chunk, chunk, value))
-        p.stdin.flush()
-        time.sleep(max(start + (i + 1) / PACE - time.monotonic(), 0))
-    end_import(p)
-    return chunk * int(seconds * PACE)
+def rows_tool(node, mode, *words):
+    """Run bench_rows: its rows/s, and the processor's time that it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    said = subprocess.run([ROWS, mode, node.target, "", "t",
+                           *(str(w) for w in words)], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return float(said), cpu * 1000
 
 
 def changes(node):
@@ -108,8 +80,13 @@ def changes(node):
         yield c.get("origin", {}).get("commit", c["commit"]), c["commit"]
 
 
-def await_rows(node, count):
-    while int(node.quarry("count", "t").split()[-1]) < count:
+def await_sent(node, count):
+    """Until the stream has dealt with @count changes in all."""
+    while True:
+        for line in node.quarry("follow", "show", "replication/west").splitlines():
+            words = line.split()
+            if words[:1] == ["changes"] and int(words[1]) >= count:
+                return
         time.sleep(0.5)
 
 
@@ -130,51 +107,93 @@ def bytes_read(words):
     return last
 
 
-def measure(o, a, b):
-    a.quarry("table", "create", "t", "--family", "f", "--changes", "1d")
-    a.quarry("replication", "create", "west", "t", "--to", b.target, "--create")
-    a.quarry("replication", "pause", "west")
-    time.sleep(3)
-    full = write_all(a, 0, o.rows, o.value)
-    say("%d rows of %d bytes at %.0f rows/s" % (o.rows, o.value, full))
-    cpu = a.cpu_ms() + b.cpu_ms()
-    a.quarry("replication", "resume", "west")
-    await_rows(b, o.rows)
-    cpu = a.cpu_ms() + b.cpu_ms() - cpu
-    times = sorted(commit for _, commit in changes(b))
-    rate = (len(times) - 1) * 1e6 / (times[-1] - times[0])
-    say("caught up at %.0f rows/s" % rate)
-    more = write_paced(a, o.rows, full / 2, o.seconds, o.value)
-    await_rows(b, o.rows + more)
-    fresh = sorted(c - g for g, c in changes(b) if g > times[-1])
-    say("lag of %d rows: median %.0f ms, p99 %.0f ms, longest %.0f ms" % (
-        len(fresh), fresh[len(fresh) // 2] / 1e3,
-        fresh[len(fresh) * 99 // 100] / 1e3, fresh[-1] / 1e3))
-    net = bytes_read(["-t", a.target, "replication", "verify", "t", "--to",
-                      b.target])
-    total = (o.rows + more) * (o.value + 10)
-    row("replication: lag p99 at half load", fresh[len(fresh) * 99 // 100] / 1e6,
-        1, "s")
-    print("replication: catch-up\t%.0f\t%.0f\t%.2f\trows/s" % (
-        rate, 3 * full / 2, rate / (3 * full / 2)))
-    print("replication: cpu of a row\t%.1f\t\t\tus" % (cpu * 1e3 / o.rows))
-    row("replication: verify, bytes of the data", 100 * net / total, 1, "%")
+class Round:
+    """One table, its stream, and what was measured of it."""
+
+    def __init__(self, o, a, b):
+        self.o, self.a, self.b = o, a, b
+        self.written = 0
+        self.figures = {}
+
+    def cpu_ms(self):
+        return self.a.cpu_ms() + self.b.cpu_ms()
+
+    def catch_up(self):
+        self.a.quarry("replication", "pause", "west")
+        time.sleep(3)
+        cpu = self.a.cpu_ms()
+        full, client = rows_tool(self.a, "fill", 0, self.o.rows)
+        self.written = self.o.rows
+        write_cpu = (self.a.cpu_ms() - cpu + client) * 1e3 / self.o.rows
+        cpu = self.cpu_ms()
+        self.a.quarry("replication", "resume", "west")
+        await_sent(self.a, self.written)
+        cpu = (self.cpu_ms() - cpu) * 1e3 / self.o.rows
+        times = sorted(commit for _, commit in changes(self.b))
+        rate = (len(times) - 1) * 1e6 / (times[-1] - times[0])
+        say("written at %.0f rows/s, %.1f us of CPU a row; sent at %.0f rows/s, "
+            "%.1f us" % (full, write_cpu, rate, cpu))
+        self.figures.update({
+            "full": full, "rate": rate, "catch": rate / (full / 2),
+            "write cpu": write_cpu, "cpu": cpu, "cpu ratio": write_cpu / cpu})
+
+    def lag(self, percent):
+        count = int(self.figures["full"] * percent / 100 * self.o.seconds)
+        since = int(time.time() * 1e6)
+        rate, _ = rows_tool(self.a, "pace", self.written, count,
+                            int(self.figures["full"] * percent / 100))
+        self.written += count
+        await_sent(self.a, self.written)
+        late = sorted(c - g for g, c in changes(self.b) if g > since)
+        p99 = late[len(late) * 99 // 100] / 1e3
+        median = late[len(late) // 2] / 1e3
+        say("%d %% of it, %.0f rows/s: median %.0f ms, p99 %.0f ms, longest "
+            "%.0f ms" % (percent, rate, median, p99, late[-1] / 1e3))
+        self.figures["lag %d median" % percent] = median / 1e3
+        self.figures["lag %d" % percent] = p99 / 1e3
+
+    def verify(self):
+        read = bytes_read(["-t", self.a.target, "replication", "verify", "t",
+                           "--to", self.b.target])
+        self.figures["verify"] = 100 * read / (self.written * 1010)
+
+
+def measure(o):
+    top = tempfile.mkdtemp(prefix="quarry-replication.")
+    a, b = Node(top, "a"), Node(top, "b")
+    try:
+        a.quarry("table", "create", "t", "--family", "f", "--changes", "1d")
+        a.quarry("replication", "create", "west", "t", "--to", b.target,
+                 "--create")
+        r = Round(o, a, b)
+        r.catch_up()
+        for percent in LOADS:
+            r.lag(percent)
+        r.verify()
+        return r.figures
+    finally:
+        a.end()
+        b.end()
+        shutil.rmtree(top, ignore_errors=True)
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--rows", type=int, default=200000)
-    p.add_argument("--value", type=int, default=1000)
-    p.add_argument("--seconds", type=int, default=30)
+    p.add_argument("--seconds", type=int, default=15)
+    p.add_argument("--rounds", type=int, default=3)
     o = p.parse_args()
-    top = tempfile.mkdtemp(prefix="quarry-replication.")
-    nodes = [Node(top, "a"), Node(top, "b")]
-    try:
-        measure(o, *nodes)
-    finally:
-        for n in nodes:
-            n.end()
-        shutil.rmtree(top, ignore_errors=True)
+    rounds = [measure(o) for _ in range(o.rounds)]
+    m = {name: sorted(r[name] for r in rounds)[o.rounds // 2]
+         for name in rounds[0]}
+    for percent in LOADS:
+        row("replication: lag p99 at %d %% of full load" % percent,
+            m["lag %d" % percent], 1, "s")
+    print("replication: catch-up\t%.0f\t%.0f\t%.2f\trows/s" % (
+        m["rate"], 3 * m["full"] / 2, m["catch"] / 3))
+    print("replication: cpu, sent and written\t%.1f\t%.1f\t%.2f\tus/row" % (
+        m["cpu"], m["write cpu"], m["cpu ratio"]))
+    row("replication: verify, bytes of the data", m["verify"], 1, "%")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,6 @@
 # at which one client can write, how fast it catches up, what it costs, and what
 # a comparison of equal tables sends. The peers are what is wanted.
 #
-#     scripts/bench replication [-- --rows N --value BYTES]
+#     scripts/bench replication [-- --rows N --seconds S --rounds N]
 set -euo pipefail
 exec python3 "$(dirname "$0")/replication.py" "$@"

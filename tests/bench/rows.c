@@ -3,6 +3,8 @@
  *
  *     bench_rows fill  SERVERS KEY TABLE FIRST COUNT
  *         rows FIRST to FIRST + COUNT, in synced batches: "rows/s"
+ *     bench_rows pace SERVERS KEY TABLE FIRST COUNT RATE
+ *         the same, RATE rows a second: "rows/s"
  *     bench_rows write SERVERS KEY TABLE COUNT RATE SECONDS
  *         RATE single rows a second, of the first COUNT, at random:
  *         "rows median_ms p99_ms worst_ms"; until SECONDS or SIGTERM
@@ -14,9 +16,9 @@
  *         each row is written again and again for SECONDS; then a line for
  *         each, the longest time without an answer: "seconds ROW"
  *
- * Row i has the key of 12 digits i * 2654435761 mod 10^12, so that they come
- * in no order and all tablets get some; values are 1,000 bytes that do not
- * compress.
+ * An empty KEY: a node without one. Row i has the key of 12 digits i *
+ * 2654435761 mod 10^12, so that they come in no order and all tablets get some;
+ * values are 1,000 bytes that do not compress.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -89,8 +91,16 @@ static void set_row(struct quarry_mutation *m, uint64_t row, struct rand_gen *r)
 struct filler {
     uint64_t first;
     uint64_t end;
+    uint64_t rate; /* 0: as fast as it goes. */
     struct task *task;
 };
+
+static void await_turn(uint64_t due_ns)
+{
+    uint64_t now_ns = world_mono_ns(world);
+    if (now_ns < due_ns)
+        world_sleep_us(world, (due_ns - now_ns) / 1000);
+}
 
 static void run_filler(void *arg)
 {
@@ -98,11 +108,14 @@ static void run_filler(void *arg)
     struct quarry_mutation *batch[BATCH];
     struct err err = ERR_INIT;
     struct rand_gen r;
+    uint64_t from = world_mono_ns(world);
     rand_init(&r, f->first);
     for (size_t i = 0; i < BATCH; i++)
         batch[i] = quarry_mutation_new(SLICE_LIT("x"));
     for (uint64_t row = f->first; row < f->end;) {
         size_t n = 0;
+        if (f->rate)
+            await_turn(from + (row - f->first) * SECOND_NS / f->rate);
         while (n < BATCH && row < f->end)
             set_row(batch[n++], row++, &r);
         check(quarry_apply_batch(table, batch, n, NULL, NULL, &err), &err);
@@ -111,13 +124,14 @@ static void run_filler(void *arg)
         quarry_mutation_free(batch[i]);
 }
 
-static void fill(uint64_t first, uint64_t count)
+static void fill(uint64_t first, uint64_t count, uint64_t rate)
 {
     struct filler f[FILLERS];
     uint64_t from = world_mono_ns(world);
     for (uint64_t i = 0; i < FILLERS; i++) {
         f[i] = (struct filler){.first = first + count * i / FILLERS,
-                               .end = first + count * (i + 1) / FILLERS};
+                               .end = first + count * (i + 1) / FILLERS,
+                               .rate = rate / FILLERS};
         f[i].task = task_start(world, "fill", run_filler, &f[i]);
     }
     for (size_t i = 0; i < FILLERS; i++)
@@ -283,11 +297,14 @@ int main(int argc, char **argv)
     signal(SIGTERM, on_signal);
     world = world_real_new();
     o.world = world;
-    o.key_file = argv[3];
+    o.key_file = *argv[3] ? argv[3] : NULL;
     check(quarry_open(argv[2], &o, &q, &err), &err);
     check(quarry_table_open(q, argv[4], &table, &err), &err);
     if (strcmp(argv[1], "fill") == 0 && argc == 7)
-        fill(number(argv[5]), number(argv[6]));
+        fill(number(argv[5]), number(argv[6]), 0);
+    else if (strcmp(argv[1], "pace") == 0 && argc == 8)
+        fill(number(argv[5]), number(argv[6]),
+             MAX_OF(number(argv[7]), FILLERS));
     else if (strcmp(argv[1], "write") == 0 && argc == 8)
         write_rows(q, number(argv[5]), number(argv[6]), number(argv[7]));
     else if (strcmp(argv[1], "flush") == 0)

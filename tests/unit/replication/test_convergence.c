@@ -5,6 +5,7 @@
  * what the commits make in the order of their origins, by an obvious model.
  * Commits of a site that is never seen, with a clock of its own, push the
  * clocks of the others apart. In the simulated world. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,53 @@ static void write_foreign(struct run *r)
 
 /* --- delivering ---------------------------------------------------------- */
 
+/* By the pipeline of readers and senders, which is stopped in its middle now
+ * and then: the place that it told last is where the next run begins. */
+struct stopper {
+    struct run *run;
+    quarry_flag stop;
+    struct buf *token; /* Of the link. */
+    bool any;
+};
+
+static void stop_soon(void *arg)
+{
+    struct stopper *s = arg;
+    world_sleep_us(s->run->world, rand_below(&s->run->rand, 3000));
+    atomic_store(&s->stop, true);
+}
+
+static int
+keep_token(void *arg, const struct quarry_replication_place *at, struct err *e)
+{
+    struct stopper *s = arg;
+    (void)e;
+    buf_clear(s->token);
+    buf_append_slice(s->token, at->token);
+    s->any |= at->changes > 0;
+    return 0;
+}
+
+static bool follow(struct run *r,
+                   struct quarry_replication *stream,
+                   struct quarry_changes *c,
+                   struct buf *at,
+                   bool stopped)
+{
+    struct stopper s = {.run = r, .token = at};
+    struct task *task = NULL;
+    int rc;
+    if (stopped) {
+        quarry_replication_cancel(stream, &s.stop);
+        task = task_start(r->world, "stopper", stop_soon, &s);
+    }
+    rc = quarry_replication_follow(stream, c, false, keep_token, &s, &err);
+    ck_assert_msg(rc == 0 || (stopped && rc == ERR_CANCELLED), "%s", err.text);
+    if (task)
+        task_join(task);
+    return s.any;
+}
+
 /* Send up to @batches along @l from one of its tokens. The store at the other
  * end is open already, so that the stream is given its table: within one
  * process a directory is opened once. */
@@ -254,7 +302,8 @@ static bool deliver(struct run *r, struct link *l, size_t token, size_t batches)
     struct quarry_changes *c;
     struct quarry_replication *stream;
     bool any = false;
-    size_t count = 1;
+    bool piped = rand_one_in(&r->rand, 2);
+    size_t count = !piped;
     quarry_table_close(to->t);
     quarry_close(to->q);
     OK(quarry_replication_open(from->q, spec_of(r, l), &stream, &err));
@@ -264,8 +313,12 @@ static bool deliver(struct run *r, struct link *l, size_t token, size_t batches)
         OK(quarry_replication_send(stream, list, count, NULL, &err));
         any |= count > 0;
     }
-    buf_clear(at);
-    quarry_changes_token(c, at);
+    if (piped) {
+        any = follow(r, stream, c, at, batches != SIZE_MAX);
+    } else {
+        buf_clear(at);
+        quarry_changes_token(c, at);
+    }
     quarry_changes_close(c);
     quarry_replication_close(stream);
     open_site(r, to);
