@@ -58,6 +58,11 @@ if(QUARRY_SANITIZE)
     else()
         message(STATUS "Linking without mold (package mold): it takes longer")
     endif()
+    # The sanitizers' tables of globals and places are 17 MB of addresses in
+    # `quarry`. Relocating them took a third of the time of a short command.
+    if(QUARRY_SANITIZE MATCHES "address")
+        set(CMAKE_EXE_LINKER_FLAGS "${CMAKE_EXE_LINKER_FLAGS} -no-pie")
+    endif()
 endif()
 if(QUARRY_COVERAGE)
     add_compile_options(--coverage)
