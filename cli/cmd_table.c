@@ -63,7 +63,8 @@ static const struct option create_options[] = {
     {"group", 'g', "NAME[,OPTION…]",
      "a locality group: compression=none|zstd, level=3,\n"
      "block=64KiB, bloom=none|row|rowcol, memory=on|off,\n"
-     "dictionary=on|off, cache=auto|off|on"},
+     "dictionary=on|off, references=on|off,\n"
+     "cache=auto|off|on"},
     {"transactions", 0, NULL, "let it take part in transactions"},
     {"changes", 0, "TIME[,max=BYTES]",
      "keep changes for that time, as 7d, in at most so\n"

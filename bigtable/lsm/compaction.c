@@ -497,6 +497,7 @@ static int merge_runs(struct lsm *l,
         pointers[i] = &runs[i].base;
     }
     output_init(&j->output, l, c->bytes);
+    j->output.lasts = to_bottom;
     output_init(&j->past, l, c->bytes);
     rc = run_job(j, pointers, pointers + c->count, c->count, to_bottom, err);
     for (size_t i = 0; i < c->count; i++)

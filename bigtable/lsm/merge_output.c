@@ -53,6 +53,8 @@ static int start_table(struct output *o, struct err *err)
     buf_close(&path);
     if (!rc && o->hurried)
         sstable_writer_hurry(o->writer);
+    else if (!rc && o->lasts && group.references)
+        sstable_writer_refer(o->writer);
     return rc;
 }
 

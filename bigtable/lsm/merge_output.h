@@ -20,6 +20,7 @@ struct output {
     const struct change_extent *changes; /* Its tables hold changes, with */
     struct slice marks;                  /* these marks. Borrowed; NULL: no. */
     bool hurried; /* Its tables do not last, see sstable_writer_hurry(). */
+    bool lasts;   /* They do, see sstable_writer_refer(). */
     struct sstable_writer *writer; /* NULL between tables. */
     uint64_t number; /* Of the table being written; 0 between tables. */
     struct buf row;  /* Of the last key, near the cut. */

@@ -60,6 +60,8 @@ static int parse_choices(struct group_options *o,
         rc = parse_switch(p, &o->in_memory, err);
     } else if (slice_eq_str(p->key, "dictionary")) {
         rc = parse_switch(p, &o->dictionary, err);
+    } else if (slice_eq_str(p->key, "references")) {
+        rc = parse_switch(p, &o->references, err);
     } else {
         *known = false;
         return 0;
@@ -94,8 +96,8 @@ static int parse_numbers(struct group_options *o,
         return err_set(
             err, ERR_INVALID,
             "unknown group option %.*s: the options are compression, "
-            "level, dictionary, block, bloom, bits, memory, cache, "
-            "memtable, replication",
+            "level, dictionary, references, block, bloom, bits, memory, "
+            "cache, memtable, replication",
             SLICE_ARG(p->key));
     }
     return rc;
@@ -145,6 +147,8 @@ void group_options_format(const struct group_options *o, struct buf *out)
     buf_printf(out, "bloom=%s,bits=%u,memory=%s,", bloom_names[o->bloom],
                o->bloom_bits, switch_names[o->in_memory]);
     format_bytes(out, "memtable", o->memtable_bytes);
+    if (o->references)
+        buf_printf(out, "references=on,");
     if (o->cache != CACHE_AUTO)
         buf_printf(out, "cache=%s,", cache_names[o->cache]);
     if (o->replication)

@@ -49,6 +49,8 @@ struct group_options {
     enum compression compression; /* Default zstd. */
     int level;                    /* zstd's, -5..19; default 3. */
     bool dictionary;              /* Train one per SSTable; default on. */
+    bool references;              /* Blocks of what major compactions write
+                                     refer to similar ones; default off. */
     uint32_t block_bytes;         /* Uncompressed target; default 64 KiB. */
     enum bloom_kind bloom;        /* Default row+column. */
     uint32_t bloom_bits;          /* Bits per key; default 10. */

@@ -7,6 +7,7 @@
  *              and, from version 4 on, changes_us:varint changes_bytes:varint
  *              and, from version 5 on, aggregate:u8 of each family
  *              and, from version 6 on, set (of indexes: index_set.c)
+ *              and, from version 7 on, references:u8 of each group
  *     group  = name:lslice id:varint compression:u8 level:zigzag dictionary:u8
  *              block_bytes:varint bloom:u8 bloom_bits:varint in_memory:u8
  *              memtable_bytes:varint
@@ -23,7 +24,8 @@
 #include "bigtable/row/schema.h"
 
 /* Written with the lowest version that has what it says. */
-#define SCHEMA_VERSION      6
+#define SCHEMA_VERSION      7
+#define VERSION_INDEXES     6
 #define VERSION_AGGREGATES  5
 #define VERSION_CHANGES     4
 #define VERSION_CACHE       3
@@ -63,10 +65,20 @@ static bool has_cache(const struct schema *s)
     return false;
 }
 
+static bool has_references(const struct schema *s)
+{
+    for (size_t i = 0; i < s->group_count; i++)
+        if (s->groups[i].options.references)
+            return true;
+    return false;
+}
+
 static uint64_t schema_version(const struct schema *s)
 {
-    if (s->indexes)
+    if (has_references(s))
         return SCHEMA_VERSION;
+    if (s->indexes)
+        return VERSION_INDEXES;
     if (schema_has_aggregates(s))
         return VERSION_AGGREGATES;
     if (s->changes_us)
@@ -74,6 +86,13 @@ static uint64_t schema_version(const struct schema *s)
     if (has_cache(s))
         return VERSION_CACHE;
     return has_replication(s) ? VERSION_REPLICATION : VERSION_PLAIN;
+}
+
+/* A set of none where the schema has none. */
+static void encode_indexes(const struct schema *s, struct buf *out)
+{
+    static const struct index_set none;
+    index_set_encode(s->indexes ? s->indexes : &none, out);
 }
 
 void schema_encode(const struct schema *s, struct buf *out)
@@ -104,8 +123,10 @@ void schema_encode(const struct schema *s, struct buf *out)
     for (size_t i = 0; version >= VERSION_AGGREGATES && i < s->family_count;
          i++)
         buf_put_u8(out, (uint8_t)s->families[i].aggregate);
-    if (s->indexes)
-        index_set_encode(s->indexes, out);
+    if (version >= VERSION_INDEXES)
+        encode_indexes(s, out);
+    for (size_t i = 0; version >= SCHEMA_VERSION && i < s->group_count; i++)
+        buf_put_u8(out, s->groups[i].options.references);
 }
 
 /* A number of at most @max; anything else is bad. */
@@ -227,8 +248,14 @@ int schema_decode(struct slice bytes, struct schema **out, struct err *err)
          i++)
         s->families[i].aggregate =
             (enum aggregate_kind)read_number(&c, AGGREGATE_KIND_COUNT - 1);
-    if (version == SCHEMA_VERSION)
+    if (version >= VERSION_INDEXES)
         index_set_decode(&c, &s->indexes);
+    if (s->indexes && s->indexes->count == 0 && s->indexes->version == 0) {
+        index_set_unref(s->indexes);
+        s->indexes = NULL;
+    }
+    for (size_t i = 0; version >= SCHEMA_VERSION && i < s->group_count; i++)
+        s->groups[i].options.references = read_number(&c, 1) == 1;
     if (c.bad || c.p != c.end) {
         schema_free(s);
         return err_set(err, ERR_CORRUPT, "malformed schema");

@@ -14,8 +14,8 @@
 #define DECODER_ROOM_KEPT_MAX ((size_t)1 << 20)
 
 struct decoder {
-    struct decoder *next;              /* In the idle list. */
-    void *contexts[COMPRESSION_COUNT]; /* NULL until it is needed. */
+    struct decoder *next;            /* In the idle list. */
+    void *states[COMPRESSION_COUNT]; /* NULL until it is needed. */
     char *room;
     size_t room_bytes;
 };
@@ -38,9 +38,10 @@ static void decoder_free(struct decoder *d)
 {
     PRE(d->room || d->room_bytes == 0);
     for (int i = 0; i < COMPRESSION_COUNT; i++)
-        if (d->contexts[i])
-            block_codec_ops(block_codec_find((enum compression)i, false))
-                ->decoder_free(d->contexts[i]);
+        if (d->states[i])
+            block_codec_ops(
+                block_codec_find((enum compression)i, BLOCK_NEEDS_NOTHING))
+                ->decoder_free(d->states[i]);
     mem_free(d->room);
     mem_free(d);
 }
@@ -112,14 +113,14 @@ char *decoder_room(struct decoder *d, size_t bytes)
 
 int decoder_expand(struct decoder *d,
                    enum block_codec codec,
-                   const struct dictionary *dictionary,
+                   const struct block_context *context,
                    struct slice stored,
                    char *to,
                    size_t raw_bytes,
                    struct err *err)
 {
     const struct block_codec_ops *ops = block_codec_ops(codec);
-    void **context;
+    void **state;
 
     if (codec == BLOCK_RAW) {
         if (stored.len != raw_bytes)
@@ -128,14 +129,12 @@ int decoder_expand(struct decoder *d,
         return 0;
     }
     PRE(ops);
-    if (ops->uses_dictionary && !dictionary)
+    if (ops->need == BLOCK_NEEDS_DICTIONARY && !context->dictionary)
         return err_set(err, ERR_CORRUPT,
                        "block needs a dictionary, and "
                        "the table has none");
-    context = &d->contexts[ops->compression];
-    if (!*context)
-        *context = ops->decoder_new();
-    return ops->expand(*context, stored,
-                       ops->uses_dictionary ? dictionary : NULL, to, raw_bytes,
-                       err);
+    state = &d->states[ops->compression];
+    if (!*state)
+        *state = ops->decoder_new();
+    return ops->expand(*state, stored, context, to, raw_bytes, err);
 }

@@ -13,7 +13,6 @@
 #include "bigtable/sstable/sstable_format.h"
 
 struct decoder_pool;
-struct dictionary;
 struct decoder;
 
 /* Empty. Owned. */
@@ -30,12 +29,12 @@ void decoder_give(struct decoder_pool *p, struct decoder *d);
  * or decoder_give(). NULL when memory is short. */
 MUST_CHECK char *decoder_room(struct decoder *d, size_t bytes);
 
-/* Expand @stored into the @raw_bytes at @to. @dictionary is the table's, or
- * NULL. PRE: @codec is known (block_trailer_check() checks). Errors:
- * ERR_CORRUPT. */
+/* Expand @stored into the @raw_bytes at @to. @context has what the codec needs;
+ * its dictionary may be NULL. PRE: @codec is known (block_trailer_check()
+ * checks). Errors: ERR_CORRUPT. */
 MUST_CHECK int decoder_expand(struct decoder *d,
                               enum block_codec codec,
-                              const struct dictionary *dictionary,
+                              const struct block_context *context,
                               struct slice stored,
                               char *to,
                               size_t raw_bytes,

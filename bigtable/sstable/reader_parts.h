@@ -68,6 +68,20 @@ MUST_CHECK int sstable_reader__cached(struct sstable_reader *r,
                                       struct cached_block **out,
                                       struct err *err);
 
+/* Fill in what @codec needs to expand the block @h, whose unsealed payload is
+ * *@payload, which is advanced to what the codec expands. *@held is what the
+ * caller must unref when it has expanded the block (NULL without a reference).
+ * A reference is read through the cache, and counted in @explain. Parks.
+ * Errors: ERR_CORRUPT, and of reading. */
+MUST_CHECK int sstable_reader__context(struct sstable_reader *r,
+                                       const struct block_handle *h,
+                                       enum block_codec codec,
+                                       struct explain_file *explain,
+                                       struct slice *payload,
+                                       struct block_context *context,
+                                       struct cached_block **held,
+                                       struct err *err);
+
 /* The index block of partition @i. *@held is what the caller must unref when it
  * is done (NULL for a pinned one). @explain as above. Parks. */
 MUST_CHECK int sstable_reader__index(struct sstable_reader *r,

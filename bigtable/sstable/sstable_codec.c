@@ -24,11 +24,11 @@ const struct block_codec_ops *block_codec_ops(unsigned number)
 }
 
 enum block_codec block_codec_find(enum compression compression,
-                                  bool uses_dictionary)
+                                  enum block_need need)
 {
     for (size_t i = 0; i < ARRAY_LEN(codecs); i++)
         if (codecs[i].ops->compression == compression &&
-            codecs[i].ops->uses_dictionary == uses_dictionary)
+            codecs[i].ops->need == need)
             return codecs[i].codec;
     return BLOCK_RAW;
 }

@@ -22,10 +22,24 @@
 
 struct dictionary;
 
+/* Needs of a block beside its own bytes. */
+enum block_need {
+    BLOCK_NEEDS_NOTHING,
+    BLOCK_NEEDS_DICTIONARY, /* That of its table. */
+    BLOCK_NEEDS_REFERENCE   /* Another block of its table. */
+};
+
+/* These, for one block; what it does not need is not looked at. */
+struct block_context {
+    const struct dictionary *dictionary;
+    struct slice reference; /* The other block, decoded. */
+};
+
 /* X(constant, number in files, operations). Number 0 is a block as it is. */
 #define BLOCK_CODECS(X)                                                        \
     X(BLOCK_ZSTD, 1, block_codec_zstd)                                         \
-    X(BLOCK_ZSTD_DICTIONARY, 2, block_codec_zstd_dictionary)
+    X(BLOCK_ZSTD_DICTIONARY, 2, block_codec_zstd_dictionary)                   \
+    X(BLOCK_ZSTD_REFERENCE, 3, block_codec_zstd_reference)
 
 #define BLOCK_CODEC_CONSTANT(constant, number, ops) constant = (number),
 
@@ -38,16 +52,16 @@ enum block_codec {
 
 struct block_codec_ops {
     enum compression compression; /* Of the groups whose blocks it writes. */
-    bool uses_dictionary;
+    enum block_need need;
     void *(*encoder_new)(void); /* Owned. */
     void (*encoder_free)(void *encoder);
     size_t (*bound)(size_t raw_bytes); /* Room that compress() may need. */
     /* Compress @raw at @level; returns the bytes at @to, or 0 when that fails.
-     * @dictionary is NULL unless the codec uses one. */
+     * @context has what the codec needs. */
     size_t (*compress)(void *encoder,
                        struct slice raw,
                        int level,
-                       const struct dictionary *dictionary,
+                       const struct block_context *context,
                        char *to,
                        size_t room);
     void *(*decoder_new)(void); /* Owned. */
@@ -56,7 +70,7 @@ struct block_codec_ops {
      * damaged file: ERR_CORRUPT. */
     int (*expand)(void *decoder,
                   struct slice stored,
-                  const struct dictionary *dictionary,
+                  const struct block_context *context,
                   char *to,
                   size_t raw_bytes,
                   struct err *err);
@@ -64,9 +78,9 @@ struct block_codec_ops {
 
 /* The operations of codec @number; NULL for BLOCK_RAW and unknown numbers. */
 const struct block_codec_ops *block_codec_ops(unsigned number);
-/* The codec of @compression, with or without a dictionary; BLOCK_RAW if there
- * is none. */
+/* The codec of @compression for blocks with @need; BLOCK_RAW if there is none.
+ */
 enum block_codec block_codec_find(enum compression compression,
-                                  bool uses_dictionary);
+                                  enum block_need need);
 
 #endif /* BIGTABLE_SSTABLE_SSTABLE_CODEC_H */

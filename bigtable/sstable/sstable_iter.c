@@ -213,6 +213,8 @@ static int sstable_iter_expand(struct sstable_iter *it,
                                struct err *err)
 {
     struct decoder_pool *pool = block_cache_decoders(it->reader->cache);
+    struct block_context context;
+    struct cached_block *held = NULL;
     struct decoder *d;
     uint64_t begin_ns;
     int rc = make_room(it, h, err);
@@ -220,15 +222,19 @@ static int sstable_iter_expand(struct sstable_iter *it,
     if (rc)
         return rc;
     INVARIANT(it->expanded_cap >= h->raw_bytes);
-    begin_ns = explained_decode_begin(it->explain);
     d = decoder_take(pool);
     if (it->reader->sealing)
         rc = sstable_iter_unseal(it, h, codec, d, &stored, err);
     if (!rc)
-        rc = decoder_expand(d, codec, it->reader->dictionary, stored,
-                            it->expanded, h->raw_bytes, err);
-    decoder_give(pool, d);
+        rc = sstable_reader__context(it->reader, h, codec, it->explain, &stored,
+                                     &context, &held, err);
+    begin_ns = explained_decode_begin(it->explain);
+    if (!rc)
+        rc = decoder_expand(d, codec, &context, stored, it->expanded,
+                            h->raw_bytes, err);
     explained_decode_end(it->explain, begin_ns);
+    cached_block_unref(held);
+    decoder_give(pool, d);
     *bytes = slice_make(it->expanded, h->raw_bytes);
     return rc;
 }

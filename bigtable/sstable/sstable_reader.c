@@ -17,6 +17,7 @@
 #include "bigtable/sstable/dictionary.h"
 #include "bigtable/sstable/explained_read.h"
 #include "bigtable/sstable/reader_parts.h"
+#include "bigtable/sstable/reference_finder.h"
 #include "bigtable/sstable/table_meter.h"
 #include "gfs-lite/fs.h"
 
@@ -83,12 +84,22 @@ static int load_raw(struct sstable_reader *r,
     return rc;
 }
 
+static bool is_referring(enum block_codec codec)
+{
+    return codec != BLOCK_RAW &&
+           block_codec_ops(codec)->need == BLOCK_NEEDS_REFERENCE;
+}
+
 static int load_packed(struct sstable_reader *r,
                        const struct block_handle *h,
+                       bool may_refer,
                        struct explain_file *explain,
                        struct cached_block *b,
                        struct err *err)
 {
+    struct block_context context;
+    struct cached_block *held = NULL;
+    struct slice payload;
     struct decoder_pool *pool = block_cache_decoders(r->cache);
     struct decoder *d = decoder_take(pool);
     char *room = decoder_room(d, h->stored_bytes + BLOCK_TRAILER_BYTES);
@@ -101,21 +112,31 @@ static int load_packed(struct sstable_reader *r,
         rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->stored_bytes);
     else
         rc = read_stored(r, h, explain, room, &codec, err);
+    payload = slice_make(room, sstable_reader__payload(r, h));
+    if (!rc && !may_refer && is_referring(codec))
+        rc = err_set(err, ERR_CORRUPT,
+                     "a reference to a block with a "
+                     "reference");
+    if (!rc)
+        rc = sstable_reader__context(r, h, codec, explain, &payload, &context,
+                                     &held, err);
     begin_ns = explained_decode_begin(explain);
     if (!rc)
-        rc = decoder_expand(d, codec, r->dictionary,
-                            slice_make(room, sstable_reader__payload(r, h)),
-                            b->data, h->raw_bytes, err);
+        rc = decoder_expand(d, codec, &context, payload, b->data, h->raw_bytes,
+                            err);
     explained_decode_end(explain, begin_ns);
+    cached_block_unref(held);
     decoder_give(pool, d);
     return rc;
 }
 
-int sstable_reader__load(struct sstable_reader *r,
-                         const struct block_handle *h,
-                         struct explain_file *explain,
-                         struct cached_block **out,
-                         struct err *err)
+/* See sstable_reader__load(). @may_refer: the block may have a reference. */
+static int load_block(struct sstable_reader *r,
+                      const struct block_handle *h,
+                      bool may_refer,
+                      struct explain_file *explain,
+                      struct cached_block **out,
+                      struct err *err)
 {
     /* Room for seal and trailer: a raw block is read with them. */
     struct cached_block *b =
@@ -131,7 +152,7 @@ int sstable_reader__load(struct sstable_reader *r,
     else if (sstable_reader__payload(r, h) == h->raw_bytes)
         rc = load_raw(r, h, explain, b, err);
     else
-        rc = load_packed(r, h, explain, b, err);
+        rc = load_packed(r, h, may_refer, explain, b, err);
     span_number(s, "blocks_from_files", 1);
     span_elapsed(s, "files_us", start_ns);
     if (rc) {
@@ -144,10 +165,76 @@ int sstable_reader__load(struct sstable_reader *r,
     return 0;
 }
 
+int sstable_reader__load(struct sstable_reader *r,
+                         const struct block_handle *h,
+                         struct explain_file *explain,
+                         struct cached_block **out,
+                         struct err *err)
+{
+    return load_block(r, h, true, explain, out, err);
+}
+
 /* Handles of a damaged index may disagree about a block's length. */
 static bool is_block(const struct cached_block *b, const struct block_handle *h)
 {
     return b && b->len == h->raw_bytes;
+}
+
+/* The block @h that another refers to, through the cache. The reader of the
+ * other may hold a lock of the cache's loads, so this one takes none: two
+ * readers may load it at the same time. */
+static int load_reference(struct sstable_reader *r,
+                          const struct block_handle *h,
+                          struct explain_file *explain,
+                          struct cached_block **out,
+                          struct err *err)
+{
+    int rc;
+
+    if (UNLIKELY(explain))
+        explain->place = EXPLAIN_BLOCK_CACHE;
+    *out = block_cache_get(r->cache, r->file_number, h->offset);
+    if (is_block(*out, h))
+        return 0;
+    cached_block_unref(*out);
+    rc = load_block(r, h, false, explain, out, err);
+    if (!rc)
+        *out = block_cache_put(r->cache, r->file_number, h->offset, *out);
+    return rc;
+}
+
+int sstable_reader__context(struct sstable_reader *r,
+                            const struct block_handle *h,
+                            enum block_codec codec,
+                            struct explain_file *explain,
+                            struct slice *payload,
+                            struct block_context *context,
+                            struct cached_block **held,
+                            struct err *err)
+{
+    struct cursor c = cursor_make(*payload);
+    enum explain_place place = explain ? explain->place : EXPLAIN_DISK;
+    struct block_handle of;
+    int rc;
+
+    *held = NULL;
+    *context = (struct block_context){.dictionary = r->dictionary};
+    if (!is_referring(codec))
+        return 0;
+    block_handle_get(&c, h->offset, &of); /* It lies before this one. */
+    if (c.bad || of.stored_bytes == 0 || of.raw_bytes > REFERENCE_BYTES_MAX)
+        return err_set(err, ERR_CORRUPT, "malformed reference");
+    rc = load_reference(r, &of, explain, held, err);
+    if (rc)
+        return rc;
+    if (UNLIKELY(explain)) {
+        explain_block(explain, explain->place, false, of.stored_bytes,
+                      of.raw_bytes);
+        explain->place = place;
+    }
+    context->reference = slice_make((*held)->data, (*held)->len);
+    *payload = slice_make(c.p, (size_t)(c.end - c.p));
+    return 0;
 }
 
 int sstable_reader__cached(struct sstable_reader *r,

@@ -17,6 +17,7 @@
 #include "bigtable/sstable/bloom.h"
 #include "bigtable/sstable/dictionary.h"
 #include "bigtable/sstable/properties.h"
+#include "bigtable/sstable/reference_finder.h"
 #include "bigtable/sstable/sealing.h"
 #include "bigtable/sstable/sstable_format.h"
 #include "gfs-lite/fs.h"
@@ -47,6 +48,12 @@
 /* but one of this many is, in case later blocks compress well. */
 #define HARD_TRY_EVERY         16
 #define HARD_TRY_EVERY_HURRIED 64
+
+/* The least level of tables whose blocks refer to others: they are written once
+ * and kept. Level 5 makes pages smaller by 6 % than level 3 does. */
+#define REFERENCE_LEVEL 5
+/* A block below this gains less than a read of another block costs. */
+#define REFERRING_BYTES_MIN ((size_t)16 << 10)
 
 /* A sealed block on its way to the file. */
 struct raw_block {
@@ -79,6 +86,7 @@ struct sstable_writer {
     struct buf partition_last_key;
     struct block_builder top;
     struct dictionary *dictionary;
+    struct reference_finder *references; /* NULL: blocks refer to none. */
     const struct block_codec_ops *codec; /* NULL: blocks are stored raw. */
     void *encoder;                       /* Of the codec; owned. */
     uint32_t hard_blocks;                /* Since one that compressed well. */
@@ -113,12 +121,14 @@ static void init_parts(struct sstable_writer *w)
     bloom_builder_init(&w->filter);
     sstable_properties_init(&w->properties);
     w->properties.bloom = w->group.bloom;
-    w->codec = block_codec_ops(block_codec_find(w->group.compression, false));
+    w->codec = block_codec_ops(
+        block_codec_find(w->group.compression, BLOCK_NEEDS_NOTHING));
     if (!w->codec)
         return;
     w->encoder = w->codec->encoder_new();
     w->sampling = w->group.dictionary &&
-                  block_codec_find(w->group.compression, true) != BLOCK_RAW;
+                  block_codec_find(w->group.compression,
+                                   BLOCK_NEEDS_DICTIONARY) != BLOCK_RAW;
 }
 
 int sstable_writer_open(struct fs *fs,
@@ -180,6 +190,19 @@ void sstable_writer_hurry(struct sstable_writer *w)
     w->saved_part = SAVED_PART_HURRIED;
     w->try_every = HARD_TRY_EVERY_HURRIED;
     w->sampling = false;
+    reference_finder_free(w->references);
+    w->references = NULL;
+}
+
+void sstable_writer_refer(struct sstable_writer *w)
+{
+    PRE(w->properties.entry_count == 0);
+    PRE(!w->references);
+    if (block_codec_find(w->group.compression, BLOCK_NEEDS_REFERENCE) ==
+        BLOCK_RAW)
+        return;
+    w->references = reference_finder_new();
+    w->group.level = MAX_OF(w->group.level, REFERENCE_LEVEL);
 }
 
 static void free_blocks(struct raw_block *b)
@@ -217,6 +240,7 @@ void sstable_writer_free(struct sstable_writer *w)
     buf_close(&w->marks);
     sstable_properties_close(&w->properties);
     dictionary_free(w->dictionary);
+    reference_finder_free(w->references);
     if (w->codec)
         w->codec->encoder_free(w->encoder);
     mem_free(w->path);
@@ -263,59 +287,102 @@ static int write_payload(struct sstable_writer *w,
     return rc;
 }
 
-/* Compress @raw into w->compressed; false when it is not worth it. */
-static bool sstable_writer_compress(struct sstable_writer *w,
-                                    struct slice raw,
-                                    bool with_dictionary)
+/* Compress @raw into w->compressed, for blocks with @need; returns the codec,
+ * or BLOCK_RAW when it is not worth it. @reference is of those that need one.
+ */
+static enum block_codec
+sstable_writer_compress(struct sstable_writer *w,
+                        struct slice raw,
+                        enum block_need need,
+                        const struct reference *reference)
 {
-    PRE(w->codec);
-
-    size_t bound = w->codec->bound(raw.len);
+    enum block_codec codec = block_codec_find(w->group.compression, need);
+    const struct block_codec_ops *ops = block_codec_ops(codec);
+    struct block_context context = {.dictionary = w->dictionary};
+    size_t bound;
     size_t n;
     char *to;
 
+    PRE(ops);
+    PRE((need == BLOCK_NEEDS_REFERENCE) == (reference != NULL));
     buf_clear(&w->compressed);
+    if (reference) {
+        to = buf_reserve(&w->compressed, BLOCK_HANDLE_BYTES_MAX);
+        w->compressed.len = (size_t)(block_handle_put(to, &reference->handle) -
+                                     w->compressed.data);
+        context.reference = reference->bytes;
+    }
+    bound = ops->bound(raw.len);
     to = buf_reserve(&w->compressed, bound);
-    n = w->codec->compress(w->encoder, raw, w->group.level,
-                           with_dictionary ? w->dictionary : NULL, to, bound);
-    if (n == 0 || (double)n > (double)raw.len * (1.0 - w->saved_part))
-        return false;
+    n = ops->compress(w->encoder, raw, w->group.level, &context, to, bound);
+    if (n == 0 || (double)(w->compressed.len + n) >
+                      (double)raw.len * (1.0 - w->saved_part))
+        return BLOCK_RAW;
     INVARIANT(n <= bound);
-    w->compressed.len = n;
-    return true;
+    w->compressed.len += n;
+    return codec;
 }
 
-/* The same for a block of entries, which looks at how those before it fared. */
-static bool compress_data(struct sstable_writer *w, struct slice raw)
+/* The same for a block of entries without a reference; looks at how those
+ * before it fared. */
+static enum block_codec compress_alone(struct sstable_writer *w,
+                                       struct slice raw)
 {
-    bool pays = false;
+    enum block_codec codec = BLOCK_RAW;
     PRE(w->codec);
     PRE(raw.len > 0);
 
     if (w->hard_blocks < HARD_BLOCKS_MAX || w->hard_blocks % w->try_every == 0)
-        pays = sstable_writer_compress(w, raw, w->dictionary != NULL);
-    w->hard_blocks = pays ? 0 : w->hard_blocks + 1;
-    return pays;
+        codec = sstable_writer_compress(
+            w, raw,
+            w->dictionary ? BLOCK_NEEDS_DICTIONARY : BLOCK_NEEDS_NOTHING, NULL);
+    w->hard_blocks = codec == BLOCK_RAW ? w->hard_blocks + 1 : 0;
+    return codec;
 }
 
-/* Write a decoded block, compressed if the group says so and it pays. */
+/* Write a decoded block that is not of entries, compressed if the group says so
+ * and it pays. */
 static int write_block(struct sstable_writer *w,
                        struct slice raw,
-                       bool is_data,
                        struct block_handle *h,
                        struct err *err)
 {
-    bool with_dictionary = is_data && w->dictionary;
+    enum block_codec codec = BLOCK_RAW;
     PRE(!w->finished);
     PRE(raw.len > 0);
 
-    if (w->codec && (is_data ? compress_data(w, raw)
-                             : sstable_writer_compress(w, raw, false)))
-        return write_payload(
-            w, buf_slice(&w->compressed),
-            block_codec_find(w->group.compression, with_dictionary), raw.len, h,
-            err);
-    return write_payload(w, raw, BLOCK_RAW, raw.len, h, err);
+    if (w->codec)
+        codec = sstable_writer_compress(w, raw, BLOCK_NEEDS_NOTHING, NULL);
+    return write_payload(w,
+                         codec == BLOCK_RAW ? raw : buf_slice(&w->compressed),
+                         codec, raw.len, h, err);
+}
+
+/* The same of entries. One that refers to no other can be referred to. */
+static int write_data(struct sstable_writer *w,
+                      struct slice raw,
+                      struct block_handle *h,
+                      struct err *err)
+{
+    bool may_refer = w->references && raw.len >= REFERRING_BYTES_MIN;
+    const struct reference *r =
+        may_refer ? reference_finder_search(w->references, raw) : NULL;
+    enum block_codec codec = BLOCK_RAW;
+    bool refers;
+    int rc;
+
+    PRE(!w->finished);
+    if (r)
+        codec = sstable_writer_compress(w, raw, BLOCK_NEEDS_REFERENCE, r);
+    refers = codec != BLOCK_RAW;
+    if (!refers && w->codec)
+        codec = compress_alone(w, raw);
+    rc = write_payload(w, codec == BLOCK_RAW ? raw : buf_slice(&w->compressed),
+                       codec, raw.len, h, err);
+    INVARIANT(rc || !refers || r->handle.offset < h->offset); /* INV-4 */
+    if (!rc && may_refer && !refers)
+        reference_finder_keep(w->references, raw, h);
+    return rc;
 }
 
 /* Write filter and index of the current partition and enter it in the top. */
@@ -334,8 +401,7 @@ static int cut_partition(struct sstable_writer *w, struct err *err)
                            &e.filter, err);
     }
     if (!rc)
-        rc = write_block(w, block_builder_finish(&w->index), false, &e.index,
-                         err);
+        rc = write_block(w, block_builder_finish(&w->index), &e.index, err);
     if (rc)
         return rc;
     buf_clear(&w->scratch);
@@ -354,7 +420,7 @@ static int write_sealed(struct sstable_writer *w,
     char room[BLOCK_HANDLE_BYTES_MAX];
     struct block_handle h;
     char *end;
-    int rc = write_block(w, buf_slice(&b->bytes), true, &h, err);
+    int rc = write_data(w, buf_slice(&b->bytes), &h, err);
 
     PRE(b->last_key.len > 0);
     PRE(slice_cmp(buf_slice(&b->last_key), buf_slice(&b->separator)) < 0);
@@ -499,6 +565,8 @@ add_hashes(struct sstable_writer *w, struct slice key, size_t shared)
  * host), and their readers notice it least, so they get more company. */
 static size_t bytes_beyond_max(const struct sstable_writer *w, size_t smallest)
 {
+    if (w->references) /* They find that text in other blocks. */
+        return MIN_OF(w->block_target, LARGE_TARGET_BYTES);
     if (smallest >= LARGE_ENTRY_BYTES && w->block_target >= LARGE_TARGET_BYTES)
         return BLOCK_TARGET_BYTES_MAX;
     return w->block_target;
@@ -569,8 +637,7 @@ static int write_tail(struct sstable_writer *w, struct err *err)
         rc = write_payload(w, w->dictionary->bytes, BLOCK_RAW,
                            w->dictionary->bytes.len, &footer.dictionary, err);
     if (!rc && w->marks.len)
-        rc = write_block(w, buf_slice(&w->marks), false, &w->properties.marks,
-                         err);
+        rc = write_block(w, buf_slice(&w->marks), &w->properties.marks, err);
     if (!rc) {
         buf_clear(&w->scratch);
         sstable_properties_append(&w->scratch, &w->properties);
@@ -578,8 +645,7 @@ static int write_tail(struct sstable_writer *w, struct err *err)
                            &footer.properties, err);
     }
     if (!rc)
-        rc = write_block(w, block_builder_finish(&w->top), false, &footer.top,
-                         err);
+        rc = write_block(w, block_builder_finish(&w->top), &footer.top, err);
     if (rc)
         return rc;
     footer.is_sealed = w->sealing != NULL;

@@ -19,6 +19,7 @@
  *            bytes than the sample.
  *     INV-3. The index of the current partition has an entry for each of its
  *            blocks, whose separator is greater than the block's last key.
+ *     INV-4. A block refers only to one before it that refers to none.
  */
 #ifndef BIGTABLE_SSTABLE_SSTABLE_WRITER_H
 #define BIGTABLE_SSTABLE_SSTABLE_WRITER_H
@@ -60,6 +61,12 @@ MUST_CHECK int sstable_writer_open_sealed(struct fs *fs,
 /* The table does not last: from here on, what costs more than to write it and
  * to read it once is left out. */
 void sstable_writer_hurry(struct sstable_writer *w);
+
+/* The table lasts: compress its blocks against similar ones before them
+ * (reference_finder.h), and harder. Takes up to 34 MiB of memory until free.
+ * Does nothing if the compression of the group cannot. PRE: no entry was added.
+ */
+void sstable_writer_refer(struct sstable_writer *w);
 
 /* Add an entry, copied. PRE: @key is well formed and greater than the one
  * before. Parks. After an error only sstable_writer_free() is allowed. */

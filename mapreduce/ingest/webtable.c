@@ -7,7 +7,9 @@
  * Blocks of 256 KiB are the largest that the writer aims at, whatever a group
  * asks for, and bound what is decoded beside a page (BLOCK_TARGET_BYTES_MAX in
  * bigtable/sstable/sstable_writer.c). Level 2 and no dictionary: blocks of that
- * size hold their own context, and training would cost more than it gives.
+ * size hold their own context, and training would cost more than it gives. A
+ * compacted page refers to a similar one anywhere in its file instead
+ * (bigtable/sstable/reference_finder.h).
  */
 #include "mapreduce/ingest/webtable.h"
 
@@ -18,7 +20,8 @@ static const struct quarry_family_spec families[] = {
 };
 static const struct quarry_group_spec groups[] = {
     {"contents",
-     "compression=zstd,level=2,block=256KiB,bloom=row,dictionary=off"},
+     "compression=zstd,level=2,block=256KiB,bloom=row,dictionary=off,"
+     "references=on"},
     {"anchors",
      "compression=zstd,level=1,block=64KiB,bloom=row,dictionary=off"},
     {"meta", "compression=zstd,level=1,block=64KiB,bloom=row,dictionary=off"},

@@ -74,6 +74,12 @@ done
 echo "import: $pages pages, $links links, $cells cells, $all bytes, $kib KiB of" \
     "memory at most" >&2
 
+target=file:$work/store
+table=$("$build/quarry" table list -t "$target" | awk 'END { print $1 }')
+"$build/quarry" table compact "$table" -t "$target" >&2
+compacted=$("$build/quarry" table stats "$table" -t "$target" --format json |
+    sed -n 's/.*"group": "contents".*"bytes": \([0-9]*\).*/\1/p')
+
 zstd_bytes=$(for f in "${files[@]}"; do zcat "$f"; done |
     zstd -3 --long=27 -q -c | wc -c)
 
@@ -84,3 +90,4 @@ row() { # figure ours peer unit: smaller is better
 row "import of 320 MB against warcio iterating" "$ours" "$peer" s
 row "its CPU against FastWARC iterating" "$cpu" "$fast" s
 row "contents: against zstd -3 --long=27" "$contents" "$zstd_bytes" bytes
+row "the same, compacted" "$compacted" "$zstd_bytes" bytes

@@ -135,6 +135,17 @@ START_TEST(test_schema_round_trip)
     schema_encode(d, &b);
     ck_assert(slice_eq(buf_slice(&a), buf_slice(&b)));
     schema_free(d);
+    ck_assert_int_eq(schema_update_group(s, "pages", "references=on", &err), 0);
+    buf_clear(&a);
+    buf_clear(&b);
+    schema_encode(s, &a);
+    ck_assert_int_eq(schema_decode(buf_slice(&a), &d, &err), 0);
+    ck_assert(schema_group_by_id(d, 2)->options.references);
+    ck_assert(!schema_group_by_id(d, 1)->options.references);
+    ck_assert_ptr_null(d->indexes);
+    schema_encode(d, &b);
+    ck_assert(slice_eq(buf_slice(&a), buf_slice(&b)));
+    schema_free(d);
     rand_init(&r, test_seed());
     for (int i = 0; i < 20000; i++) {
         size_t at = rand_below(&r, b.len);
@@ -170,14 +181,15 @@ START_TEST(test_group_options)
     ck_assert_str_eq(buf_cstr(&text),
                      "compression=none,level=7,dictionary=off,block=8KiB,"
                      "bloom=row,bits=12,memory=on,memtable=1MiB");
-    ck_assert_int_eq(group_options_parse(&o, "cache=on,replication=2", &err),
-                     0);
+    ck_assert_int_eq(
+        group_options_parse(&o, "cache=on,replication=2,references=on", &err),
+        0);
     buf_clear(&text);
     group_options_format(&o, &text);
     ck_assert_str_eq(buf_cstr(&text),
                      "compression=none,level=7,dictionary=off,block=8KiB,"
-                     "bloom=row,bits=12,memory=on,memtable=1MiB,cache=on,"
-                     "replication=2");
+                     "bloom=row,bits=12,memory=on,memtable=1MiB,"
+                     "references=on,cache=on,replication=2");
     buf_close(&text);
 }
 
@@ -199,8 +211,8 @@ START_TEST(test_messages)
     ck_assert_int_eq(group_options_parse(&o, "fast=1", &err), ERR_INVALID);
     ck_assert_str_eq(err.text,
                      "unknown group option fast: the options are compression, "
-                     "level, dictionary, block, bloom, bits, memory, cache, "
-                     "memtable, replication");
+                     "level, dictionary, references, block, bloom, bits, "
+                     "memory, cache, memtable, replication");
     expect_family_error("versions=0",
                         "column family f: GC rule: versions=0 is not a number "
                         "of at least 1");
