@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 
+#include "bigtable/client/parallel_for.h"
 #include "bigtable/quarry.h"
 #include "bigtable/write/write_queue.h"
 

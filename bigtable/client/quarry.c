@@ -126,6 +126,15 @@ void quarry_drain(struct quarry *q)
     async_pool_drain(q->async);
 }
 
+int quarry_parallel_for(struct quarry *q,
+                        size_t count,
+                        parallel_fn fn,
+                        void *ctx,
+                        struct err *err)
+{
+    return count ? q->ops->parallel_for(q, count, fn, ctx, err) : 0;
+}
+
 int quarry_timestamps(struct quarry *q,
                       uint32_t count,
                       int64_t *first,

@@ -7,6 +7,7 @@
  */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/client/parallel_for.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/txn/txn.h"
 
@@ -148,28 +149,39 @@ static int commit_primary(struct committing *c, struct err *err)
 /* --- the other rows ------------------------------------------------------ */
 
 /* A client that meets a row that is left does the same. */
-static void commit_others(struct committing *c)
+static int commit_other(void *ctx, size_t i, struct err *err)
 {
-    struct quarry_txn *t = c->txn;
+    struct committing *c = ctx;
+    struct txn_row *row = c->written[1 + i];
+    struct txn_lock lock = txn_lock_of(c->txn, c->written[0], row);
+    bool held;
+    if (crash_here(c, err))
+        return ERR_UNAVAILABLE;
+    return txn_commit_row(c->txn->quarry, row->table, buf_slice(&row->key),
+                          &lock, 0, c->commit, false, true, &held, err);
+}
+
+static void forget_status(struct committing *c)
+{
     struct txn_row *primary = c->written[0];
     /* A status that is forgotten and comes back harms nobody. */
     const struct quarry_write_options w = {QUARRY_LOGGED};
-    struct quarry_mutation *m;
-    bool held;
-    for (size_t i = 1; i < c->count; i++) {
-        struct txn_row *row = c->written[i];
-        struct txn_lock lock = txn_lock_of(t, primary, row);
-        if (crash_here(c, NULL) ||
-            txn_commit_row(t->quarry, row->table, buf_slice(&row->key), &lock,
-                           0, c->commit, false, true, &held, NULL))
-            return;
-    }
-    if (c->count == 1 || crash_here(c, NULL))
-        return;
-    m = quarry_mutation_new(buf_slice(&primary->key)); /* INV-3 */
-    txn_forget_status(m, t->start);
+    struct quarry_mutation *m = quarry_mutation_new(buf_slice(&primary->key));
+    txn_forget_status(m, c->txn->start);
     (void)!quarry_apply(primary->table, m, &w, NULL);
     quarry_mutation_free(m);
+}
+
+static void commit_others(struct committing *c)
+{
+    struct err err = ERR_INIT;
+    PRE(c->count > 0);
+    if (c->count == 1)
+        return;
+    if (quarry_parallel_for(c->txn->quarry, c->count - 1, commit_other, c,
+                            &err) == 0 &&
+        !crash_here(c, NULL))
+        forget_status(c); /* INV-3 */
 }
 
 int quarry_txn_commit(struct quarry_txn *t, int64_t *committed, struct err *err)

@@ -1,9 +1,11 @@
 /* Prewriting: each row is locked, with what is to be written to it in the lock,
  * so that users' families hold committed cells alone. The primary comes first
- * (INV-1 of txn.h). A row that is locked by another or was committed to since
- * the start is a conflict; a lock that was left behind is resolved.
+ * (INV-1 of txn.h), the others after it, on a cluster several at a time. A row
+ * that is locked by another or was committed to since the start is a conflict;
+ * a lock that was left behind is resolved.
  */
 #include "base/core/panic.h"
+#include "bigtable/client/parallel_for.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/txn/txn.h"
 
@@ -93,39 +95,74 @@ static int lock_row(struct quarry_txn *t,
     return rc;
 }
 
-/* Let the primary's lock live on, where many rows take long. */
-static int renew_lease(struct quarry_txn *t,
-                       const struct txn_row *primary,
-                       uint64_t *renewed_us,
-                       struct err *err)
+/* The rows behind the primary, which are locked side by side. */
+struct prewriting {
+    struct quarry_txn *txn;
+    struct txn_row **written;
+    uint64_t renewed_us; /* Age of the transaction when the lease began. */
+    bool renewing;       /* One of the rows is at it. */
+};
+
+/* Put the lease of the primary's lock off. *@held: nobody changed the lock
+ * meanwhile. */
+static int renew_once(struct prewriting *p, bool *held, struct err *err)
 {
+    struct quarry_txn *t = p->txn;
+    const struct txn_row *primary = p->written[0];
     struct txn_lock lock = txn_lock_of(t, primary, primary);
     struct quarry_row *owner = NULL;
     struct quarry_mutation *m;
     struct txn_state state;
-    bool held = false;
-    int rc = 0;
-    if (txn_age_us(t) - *renewed_us < t->opts.lease_us / 2)
-        return 0;
-    while (rc == 0 && !held) {
-        rc = txn_read_state(primary->table, buf_slice(&primary->key), 0, &owner,
+    int rc = txn_read_state(primary->table, buf_slice(&primary->key), 0, &owner,
                             &state, err);
-        if (rc)
-            return rc;
-        if (!state.locked || state.lock.start != t->start) {
-            quarry_row_free(owner);
-            return txn_conflict(primary, "was unlocked: the lease was over",
-                                err);
-        }
+    if (rc == 0 && (!state.locked || state.lock.start != t->start))
+        rc = txn_conflict(primary, "was unlocked: the lease was over", err);
+    if (rc == 0) {
         lock.min_commit = state.lock.min_commit;
         m = quarry_mutation_new(buf_slice(&primary->key));
         txn_put_lock(m, &lock);
         rc = txn_change_held(t->quarry, primary->table, t->start,
-                             lock.min_commit, m, true, &held, err);
-        quarry_row_free(owner);
+                             lock.min_commit, m, true, held, err);
     }
-    *renewed_us = txn_age_us(t);
+    quarry_row_free(owner);
     return rc;
+}
+
+/* Let the primary's lock live on, where many rows take long. */
+static int renew_lease(struct prewriting *p, struct err *err)
+{
+    struct quarry_txn *t = p->txn;
+    bool held = false;
+    int rc = 0;
+    if (p->renewing || txn_age_us(t) - p->renewed_us < t->opts.lease_us / 2)
+        return 0;
+    p->renewing = true;
+    while (rc == 0 && !held)
+        rc = renew_once(p, &held, err);
+    p->renewed_us = txn_age_us(t);
+    p->renewing = false;
+    return rc;
+}
+
+static int
+prewrite_row(struct prewriting *p, struct txn_row *row, struct err *err)
+{
+    struct quarry_txn *t = p->txn;
+    if (fault_hit(TXN_CRASH)) {
+        t->ended = true;
+        return err_set(err, ERR_UNAVAILABLE, "injected");
+    }
+    row->tried = true;
+    return lock_row(t, p->written[0], row, err);
+}
+
+static int prewrite_other(void *ctx, size_t i, struct err *err)
+{
+    struct prewriting *p = ctx;
+    int rc;
+    INVARIANT(p->written[0]->locked); /* INV-1 */
+    rc = prewrite_row(p, p->written[1 + i], err);
+    return rc ? rc : renew_lease(p, err);
 }
 
 int txn_prewrite(struct quarry_txn *t,
@@ -133,38 +170,49 @@ int txn_prewrite(struct quarry_txn *t,
                  size_t count,
                  struct err *err)
 {
-    uint64_t renewed_us = txn_age_us(t);
-    int rc = 0;
+    struct prewriting p = {
+        .txn = t, .written = written, .renewed_us = txn_age_us(t)};
+    int rc;
     PRE(count > 0);
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        if (fault_hit(TXN_CRASH)) {
-            t->ended = true;
-            return err_set(err, ERR_UNAVAILABLE, "injected");
-        }
-        INVARIANT(i == 0 || written[0]->locked); /* INV-1 */
-        written[i]->tried = true;
-        rc = lock_row(t, written[0], written[i], err);
-        if (rc == 0)
-            rc = renew_lease(t, written[0], &renewed_us, err);
-    }
+    rc = prewrite_row(&p, written[0], err);
+    return rc ? rc
+              : quarry_parallel_for(t->quarry, count - 1, prewrite_other, &p,
+                                    err);
+}
+
+struct releasing {
+    struct quarry_txn *txn;
+    struct txn_row **written;
+};
+
+/* A row whose answer was lost may be locked as well. */
+static int release_row(struct quarry_txn *t, struct txn_row *row)
+{
+    bool held;
+    int rc;
+    if (!row->tried)
+        return 0;
+    rc = txn_rollback_row(t->quarry, row->table, buf_slice(&row->key), t->start,
+                          0, &held, NULL);
+    row->locked = false;
     return rc;
+}
+
+static int release_other(void *ctx, size_t i, struct err *err)
+{
+    struct releasing *r = ctx;
+    (void)err;
+    (void)!release_row(r->txn, r->written[1 + i]);
+    return 0;
 }
 
 void txn_release(struct quarry_txn *t, struct txn_row **written, size_t count)
 {
-    bool held;
-    for (size_t i = 0; i < count; i++) {
-        struct txn_row *row = written[i];
-        /* Without an answer about the primary, the others are left to the
-         * client that meets them. A row whose answer was lost may be locked as
-         * well. */
-        int rc;
-        if (!row->tried)
-            continue;
-        rc = txn_rollback_row(t->quarry, row->table, buf_slice(&row->key),
-                              t->start, 0, &held, NULL);
-        if (rc && i == 0)
-            return;
-        row->locked = false;
-    }
+    struct releasing r = {t, written};
+    PRE(count > 0);
+    /* Without an answer about the primary, the others are left to the client
+     * that meets them. */
+    if (release_row(t, written[0]) == 0)
+        (void)!quarry_parallel_for(t->quarry, count - 1, release_other, &r,
+                                   NULL);
 }

@@ -9,6 +9,7 @@
  * gives up, so that one of them commits.
  */
 #include "base/core/panic.h"
+#include "bigtable/client/parallel_for.h"
 #include "bigtable/txn/txn.h"
 
 static int has_changed(struct quarry_table *table,
@@ -103,16 +104,32 @@ static int validate_range(struct quarry_txn *t,
     return rc;
 }
 
+struct validation {
+    struct quarry_txn *txn;
+    int64_t commit;
+};
+
+/* Rows that it has locked were looked at when they were. */
+static int validate_one(void *ctx, size_t i, struct err *err)
+{
+    const struct validation *v = ctx;
+    struct txn_row *row = &v->txn->rows[i];
+    if (!row->read || row->locked)
+        return 0;
+    return validate_row(v->txn, row->table, buf_slice(&row->key), v->commit,
+                        err);
+}
+
 int txn_validate(struct quarry_txn *t, int64_t commit, struct err *err)
 {
+    struct validation v = {t, commit};
     int rc = 0;
     PRE(commit > t->start);
     if (fault_hit("txn.skip_second_look")) /* A deliberate bug. */
         return 0;
-    for (size_t i = 0; i < t->row_count && rc == 0; i++)
-        if (t->rows[i].read && !t->rows[i].locked)
-            rc = validate_row(t, t->rows[i].table, buf_slice(&t->rows[i].key),
-                              commit, err);
+    if (t->opts.serializable)
+        rc =
+            quarry_parallel_for(t->quarry, t->row_count, validate_one, &v, err);
     for (size_t i = 0; i < t->range_count && rc == 0; i++)
         rc = validate_range(t, &t->ranges[i], commit, err);
     return rc;

@@ -124,6 +124,7 @@ ALLOWED = {
                           "bigtable/observer/"],
     "bigtable/wire": ["base/", "bigtable/row/", "bigtable/wire/"],
     "bigtable/txn": ["base/", "bigtable/row/", "bigtable/quarry.h",
+                     "bigtable/client/parallel_for.h",
                      "bigtable/quarry_txn.h", "bigtable/txn/"],
     # Table files as they lie, and the calls that bring them into a store.
     "bigtable/backup": ["base/", "gfs-lite/fs.h", "gfs-lite/fs_location.h",

@@ -47,6 +47,19 @@ const char *embedded_target_principal(const struct quarry *q)
     return "";
 }
 
+int embedded_parallel_for(struct quarry *q,
+                          size_t count,
+                          parallel_fn fn,
+                          void *ctx,
+                          struct err *err)
+{
+    int rc = 0;
+    (void)q;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = fn(ctx, i, err);
+    return rc;
+}
+
 int embedded_flush(struct quarry *q, struct err *err)
 {
     return store_flush(q->store, err);
