@@ -127,6 +127,25 @@ quarry_txn_run(struct quarry *q,
                void *ctx,
                struct err *err);
 
+/* --- what dead clients leave --------------------------------------------- */
+
+struct quarry_txn_sweep {
+    uint64_t locks;    /* That were met. */
+    uint64_t resolved; /* Of those: committed or rolled back. The others are of
+                          clients that are alive, or were a moment ago. */
+    uint64_t statuses; /* Records of commits that are not needed any more. */
+};
+
+/* Look through the locks of all tables, and finish or roll back what clients
+ * that died have left. Servers and `quarry follow run` do so every few minutes;
+ * several may at once. Nobody has to: transactions resolve the locks that they
+ * meet, and plain reads those of committed transactions. @cancel (NULL: nobody
+ * does) ends it with ERR_CANCELLED. */
+QUARRY_EXPORT MUST_CHECK int quarry_txn_sweep(struct quarry *q,
+                                              const quarry_flag *cancel,
+                                              struct quarry_txn_sweep *out,
+                                              struct err *err);
+
 /* --- reading ------------------------------------------------------------- */
 
 /* The value of one column into @value, as quarry_get() does. */

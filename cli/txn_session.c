@@ -281,6 +281,8 @@ int txn_session_run(struct txn_session *s,
 static const struct option txn_options[] = {
     {"serializable", 0, NULL,
      "nothing that it reads may change until it commits"},
+    {"sweep", 0, NULL,
+     "run no script: finish what clients that died have left"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -307,13 +309,31 @@ static int run_script(struct txn_session *s,
     return rc;
 }
 
+static int run_sweep(struct cli *cli, struct err *err)
+{
+    struct quarry_txn_sweep found;
+    struct quarry *q;
+    int rc = cli_store(cli, CLI_EXISTING, &q, err);
+    if (rc == 0)
+        rc = quarry_txn_sweep(q, NULL, &found, err);
+    if (rc == 0)
+        printf("locks: %llu, resolved: %llu; statuses: %llu\n",
+               (unsigned long long)found.locks,
+               (unsigned long long)found.resolved,
+               (unsigned long long)found.statuses);
+    return rc;
+}
+
 static int run_txn(struct cli *cli, const struct args *args, struct err *err)
 {
     const char *path = args->word_count ? args->words[0] : "-";
     struct txn_session *s;
     struct line_reader r;
     bool ended = false;
-    int rc = line_reader_open(&r, path, err);
+    int rc;
+    if (args_flag(args, "sweep"))
+        return run_sweep(cli, err);
+    rc = line_reader_open(&r, path, err);
     if (rc)
         return rc;
     rc = txn_session_begin(cli, args_flag(args, "serializable"), &s, err);
@@ -344,6 +364,7 @@ const struct command txn_commands[] = {
          "commit or at the end, or none of them is. In the shell begin begins\n"
          "one. Tables take part by --transactions of table create or alter.",
      .examples = "quarry txn transfer.txt\n"
+                 "quarry txn --sweep\n"
                  "printf 'put a x f:q=1\\nput b y f:q=1\\n' | quarry txn",
      .words_max = 1,
      .options = {txn_options},

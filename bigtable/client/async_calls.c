@@ -8,6 +8,7 @@
 #include "bigtable/client/client.h"
 #include "bigtable/index/index_write.h"
 #include "bigtable/row/mutation.h"
+#include "bigtable/txn/txn_settle.h"
 
 /* The caller may close his table while the call is under way. */
 static void hold_table(struct quarry_table *mine, const struct quarry_table *t)
@@ -163,6 +164,7 @@ struct read_call {
     struct quarry_table table; /* Its own handle. */
     struct buf row;
     struct any_read *read;
+    bool settles; /* Transactions first. */
     int rc;
     struct quarry_row *found;
     struct err err;
@@ -184,8 +186,10 @@ static void end_read(struct read_call *c)
 
 static void run_read_alone(struct read_call *c)
 {
-    c->rc =
-        c->table.ops->read_run(c->read, buf_slice(&c->row), &c->found, &c->err);
+    struct slice row = buf_slice(&c->row);
+    c->rc = c->settles ? txn_settle_row(&c->table, row, &c->err) : 0;
+    if (c->rc == 0)
+        c->rc = c->table.ops->read_run(c->read, row, &c->found, &c->err);
     end_read(c);
 }
 
@@ -212,6 +216,7 @@ static void run_read(struct async_call *first)
     struct err err = ERR_INIT;
     size_t count = 0;
     size_t done = 0;
+    int rc;
     if (!first->next) {
         run_read_alone(c);
         return;
@@ -220,7 +225,12 @@ static void run_read(struct async_call *first)
         keys[count] = buf_slice(&read_of(call)->row);
         rows[count++] = NULL;
     }
-    c->table.ops->read_some(c->read, keys, count, rows, codes, &err);
+    /* Reads that go together have the same options. */
+    rc = c->settles ? txn_settle_keys(&c->table, keys, count, &err) : 0;
+    for (size_t i = 0; i < count; i++)
+        codes[i] = rc;
+    if (rc == 0)
+        c->table.ops->read_some(c->read, keys, count, rows, codes, &err);
     for (struct async_call *call = first; call; call = call->next, done++)
         take_row(read_of(call), codes[done], rows[done], &err);
 }
@@ -238,6 +248,7 @@ static bool read_goes_with(struct async_call *first, struct async_call *call)
     const struct read_call *a = read_of(first);
     const struct read_call *b = read_of(call);
     return a->table.ops->read_some && a->table.remote == b->table.remote &&
+           a->settles == b->settles &&
            a->table.ops->read_is_same(a->read, b->read);
 }
 
@@ -255,6 +266,7 @@ void quarry_read_row_async(struct quarry_table *t,
     c->base.bytes = row.len;
     hold_table(&c->table, t);
     buf_append_slice(&c->row, row);
+    c->settles = table_must_settle(t, opts ? opts->filter : NULL);
     c->read = t->ops->read_prepare(&c->table, opts);
     c->cb = cb;
     c->arg = arg;

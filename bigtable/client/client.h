@@ -13,6 +13,7 @@
 
 #include "bigtable/client/parallel_for.h"
 #include "bigtable/quarry.h"
+#include "bigtable/row/filter.h"
 #include "bigtable/write/write_queue.h"
 
 struct async_pool;
@@ -80,6 +81,16 @@ struct target_ops {
 #define OP_OF_CLUSTER              OP
 #include "bigtable/client/target_ops.def"
 };
+
+/* Does a read of @t by @filter (NULL: none) have to finish transactions first
+ * (txn/txn_settle.h)? Those that look at hidden families are part of what does.
+ */
+static inline bool table_must_settle(const struct quarry_table *t,
+                                     const struct quarry_filter *filter)
+{
+    return UNLIKELY(t->ops->table_has_transactions(t)) &&
+           !filter_names_hidden(filter);
+}
 
 /* The engine's durability for @opts, which may be NULL: synced. */
 enum write_durability durability_of(const struct quarry_write_options *opts);

@@ -18,6 +18,7 @@
 #include "bigtable/quarry_access.h"
 #include "bigtable/row/index_set.h"
 #include "bigtable/row/schema.h"
+#include "bigtable/txn/txn_settle.h"
 
 #define FILE_SCHEME "file:"
 
@@ -423,6 +424,23 @@ enum write_durability durability_of(const struct quarry_write_options *opts)
     return WRITE_SYNCED;
 }
 
+static int settle_row(struct quarry_table *t,
+                      struct slice row,
+                      const struct quarry_filter *filter,
+                      struct err *err)
+{
+    return table_must_settle(t, filter) ? txn_settle_row(t, row, err) : 0;
+}
+
+static int settle_rows(struct quarry_table *t,
+                       const struct quarry_read_options *opts,
+                       struct err *err)
+{
+    return table_must_settle(t, opts ? opts->filter : NULL)
+               ? txn_settle_rows(t, opts, err)
+               : 0;
+}
+
 int quarry_check_and_mutate(struct quarry_table *t,
                             struct slice row,
                             const struct quarry_filter *predicate,
@@ -432,8 +450,11 @@ int quarry_check_and_mutate(struct quarry_table *t,
                             bool *matched,
                             struct err *err)
 {
-    int rc = t->ops->check_and_mutate(t, row, predicate, if_true, if_false,
-                                      opts, matched, err);
+    int rc = settle_row(t, row, predicate, err);
+    if (rc)
+        return rc;
+    rc = t->ops->check_and_mutate(t, row, predicate, if_true, if_false, opts,
+                                  matched, err);
     if (UNLIKELY(rc == ERR_CONFLICT))
         return index_check_and_mutate(t, row, predicate, if_true, if_false,
                                       opts, matched, err);
@@ -448,8 +469,10 @@ int quarry_read_modify_write(struct quarry_table *t,
                              struct quarry_row **out,
                              struct err *err)
 {
-    int rc =
-        t->ops->read_modify_write(t, row, rules, rule_count, opts, out, err);
+    int rc = settle_row(t, row, NULL, err);
+    if (rc)
+        return rc;
+    rc = t->ops->read_modify_write(t, row, rules, rule_count, opts, out, err);
     if (UNLIKELY(rc == ERR_CONFLICT))
         return index_read_modify_write(t, row, rules, rule_count, opts, out,
                                        err);
@@ -464,8 +487,10 @@ int quarry_read_row(struct quarry_table *t,
                     struct quarry_row **out,
                     struct err *err)
 {
+    int rc = settle_row(t, row, opts ? opts->filter : NULL, err);
+    *out = NULL;
     /* embedded_read_row() or cluster_read_row(). */
-    return t->ops->read_row(t, row, opts, out, err);
+    return rc ? rc : t->ops->read_row(t, row, opts, out, err);
 }
 
 int quarry_read_rows(struct quarry_table *t,
@@ -475,9 +500,12 @@ int quarry_read_rows(struct quarry_table *t,
                      struct quarry_row **rows,
                      struct err *err)
 {
-    int rc;
+    int rc = table_must_settle(t, opts ? opts->filter : NULL)
+                 ? txn_settle_keys(t, keys, count, err)
+                 : 0;
     memset(rows, 0, count * sizeof(*rows));
-    rc = t->ops->read_rows(t, keys, count, opts, rows, err);
+    if (rc == 0)
+        rc = t->ops->read_rows(t, keys, count, opts, rows, err);
     for (size_t i = 0; rc && i < count; i++) {
         quarry_row_free(rows[i]);
         rows[i] = NULL;
@@ -498,6 +526,12 @@ int quarry_get(struct quarry_table *t,
                bool *found,
                struct err *err)
 {
+    int rc = settle_row(t, row, NULL, err);
+    if (rc) {
+        buf_clear(value);
+        *found = false;
+        return rc;
+    }
     return t->ops->get(t, row, family, qualifier, value, found, err);
 }
 
@@ -506,7 +540,9 @@ int quarry_scan(struct quarry_table *t,
                 struct quarry_scanner **out,
                 struct err *err)
 {
-    return t->ops->scan(t, opts, out, err);
+    int rc = settle_rows(t, opts, err);
+    *out = NULL;
+    return rc ? rc : t->ops->scan(t, opts, out, err);
 }
 
 int quarry_scanner_next(struct quarry_scanner *s,
@@ -528,5 +564,6 @@ int quarry_run_program(struct quarry_table *t,
                        uint64_t *row_count,
                        struct err *err)
 {
-    return t->ops->run_program(t, opts, run, row_count, err);
+    int rc = settle_rows(t, opts, err);
+    return rc ? rc : t->ops->run_program(t, opts, run, row_count, err);
 }

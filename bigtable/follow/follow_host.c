@@ -3,7 +3,8 @@
  * nobody runs.
  *
  * Hosts share the work by patience: one with more runs waits for longer before
- * it takes another.
+ * it takes another. A second task finishes, every few minutes, what clients
+ * with transactions that died have left.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,9 @@
 #define IDLE_TICK_US ((uint64_t)5000000)
 #define PATIENCE_NS  ((uint64_t)500000000)
 #define PATIENT_MAX  8
+/* Between two sweeps of what transactions have left (quarry_txn_sweep()), at
+ * least; at most twice that, so that hosts do not sweep together. */
+#define SWEEP_US ((uint64_t)120 * 1000000)
 
 /* A follower of others, or of nobody, as it was seen. */
 struct follower_seen {
@@ -39,6 +43,7 @@ struct follower_host {
     char *only;                 /* Owned; NULL: all. */
     struct quarry_table *table; /* Owned; NULL: there is none yet. */
     struct task *task;          /* Owned. */
+    struct task *sweeper;       /* Owned. */
 
     struct mutex mutex; /* Of what follows; the task alone changes it. */
     struct cond changed;
@@ -302,6 +307,45 @@ static void host_task(void *arg)
     } while (!stopping || h->run_count);
 }
 
+/* --- the sweeper --------------------------------------------------------- */
+
+static void host_sweep(struct follower_host *h)
+{
+    struct quarry_txn_sweep found;
+    struct err err = ERR_INIT;
+    int rc = quarry_txn_sweep(h->store, &h->stopping, &found, &err);
+    if (rc && rc != ERR_CANCELLED)
+        log_warn(h->world, "follow", "sweep of transactions failed why=\"%s\"",
+                 err.text);
+    else if (found.resolved || found.statuses)
+        log_info(h->world, "follow",
+                 "swept transactions resolved=%llu statuses=%llu",
+                 (unsigned long long)found.resolved,
+                 (unsigned long long)found.statuses);
+}
+
+/* The first sweep comes soon: it finishes what was left before a restart. */
+static void sweeper_task(void *arg)
+{
+    struct follower_host *h = arg;
+    uint64_t wait_us = SWEEP_US / 8;
+    mutex_lock(&h->mutex);
+    while (!h->stopping) {
+        uint64_t end_ns = host_now_ns(h) + wait_us * 1000;
+        uint64_t now_ns;
+        while (!h->stopping && (now_ns = host_now_ns(h)) < end_ns)
+            (void)cond_wait_us(&h->changed, &h->mutex, h->world,
+                               (end_ns - now_ns) / 1000 + 1);
+        if (h->stopping)
+            break;
+        mutex_unlock(&h->mutex);
+        host_sweep(h);
+        wait_us = SWEEP_US + world_random(h->world) % SWEEP_US;
+        mutex_lock(&h->mutex);
+    }
+    mutex_unlock(&h->mutex);
+}
+
 int follower_host_open(struct quarry *q,
                        const struct follower_kind *const *kinds,
                        size_t kind_count,
@@ -322,6 +366,7 @@ int follower_host_open(struct quarry *q,
     mutex_init(&h->mutex);
     cond_init(&h->changed);
     h->task = task_start(h->world, "followers", host_task, h);
+    h->sweeper = task_start(h->world, "sweeper", sweeper_task, h);
     *out = h;
     return 0;
 }
@@ -335,6 +380,7 @@ void follower_host_close(struct follower_host *h)
     cond_broadcast(&h->changed);
     mutex_unlock(&h->mutex);
     task_join(h->task);
+    task_join(h->sweeper);
     POST(h->run_count == 0);
     for (size_t i = 0; i < h->seen_count; i++)
         buf_close(&h->seen[i].beat);

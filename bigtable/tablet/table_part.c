@@ -154,6 +154,8 @@ void table_part_set_view(struct table_part *t, struct table_part_view *v)
     old = t->view;
     PRE(!v || v != old);
     t->view = v;
+    if (v && v->schema->txn_count)
+        atomic_store(&t->has_transactions, true);
     mutex_unlock(&t->lock);
     table_part_view_unref(old);
 }

@@ -63,6 +63,7 @@ struct table_part {
     bool closed;                  /* Writers wait. */
     struct done_changes *done;    /* Owned; NULL in an embedded store, whose
                                      clients do not repeat changes. */
+    atomic_bool has_transactions; /* As the view's schema says; it stays. */
     atomic_llong stamped_us;      /* Newest stamp, see table_part_stamp_us(). */
 };
 

@@ -185,6 +185,15 @@ MUST_CHECK int txn_resolve(struct quarry *q,
                            enum txn_fate *fate,
                            struct err *err);
 
+/* Finish the row, if the transaction of its lock is committed: its primary says
+ * so. A transaction that is not is left as it is. ERR_NOTFOUND: the table of
+ * the primary was dropped. */
+MUST_CHECK int txn_finish_committed(struct quarry *q,
+                                    struct quarry_table *table,
+                                    struct slice row,
+                                    const struct txn_lock *lock,
+                                    struct err *err);
+
 /* --- reading: txn_view.c ------------------------------------------------- */
 
 /* The cells of a row that a transaction sees: @found (NULL: nothing) was read

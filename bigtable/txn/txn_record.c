@@ -14,7 +14,6 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 
-#define LOCK_QUALIFIER   SLICE_LIT("l")
 #define COMMIT_QUALIFIER SLICE_LIT("c")
 #define STATUS_LETTER    'p'
 #define STATUS_BYTES     9
@@ -79,7 +78,7 @@ static int txn_state_take(const struct quarry_cell *cell,
                    : read_number(cell->value, &out->last_commit, err);
     if (!slice_eq_str(cell->family, HIDDEN_LOCKS))
         return 0;
-    if (!slice_eq(cell->qualifier, LOCK_QUALIFIER))
+    if (!slice_eq(cell->qualifier, TXN_LOCK_QUALIFIER))
         return read_number(cell->value, &out->committed, err);
     out->locked = cell->value.len > 0;
     return out->locked ? txn_lock_decode(cell->value, &out->lock, err) : 0;
@@ -94,6 +93,17 @@ int txn_state_read(const struct quarry_row *row,
     for (size_t i = 0; row && i < row->cell_count && rc == 0; i++)
         rc = txn_state_take(&row->cells[i], out, err);
     return rc;
+}
+
+bool txn_status_start(const struct quarry_cell *cell, int64_t *start)
+{
+    bool is = slice_eq_str(cell->family, HIDDEN_LOCKS) &&
+              cell->qualifier.len == STATUS_BYTES &&
+              cell->qualifier.data[0] == STATUS_LETTER &&
+              cell->value.len == NUMBER_BYTES;
+    if (is)
+        *start = (int64_t)get_be64(cell->qualifier.data + 1);
+    return is;
 }
 
 bool txn_state_has_commit(const struct quarry_row *row, int64_t commit)
@@ -134,23 +144,40 @@ struct quarry_filter *txn_filter_state(int64_t start)
 {
     char status[STATUS_BYTES];
     struct quarry_filter *parts[3] = {
-        one_column(HIDDEN_LOCKS, LOCK_QUALIFIER),
+        one_column(HIDDEN_LOCKS, TXN_LOCK_QUALIFIER),
         one_column(HIDDEN_COMMITS, COMMIT_QUALIFIER),
         one_column(HIDDEN_LOCKS, status_qualifier(start, status))};
     return quarry_filter_interleave(parts, 3);
 }
 
+struct quarry_filter *txn_filter_locked(void)
+{
+    const char form = LOCK_FORM;
+    return chain_two(one_column(HIDDEN_LOCKS, TXN_LOCK_QUALIFIER),
+                     quarry_filter_value_range(QUARRY_CLOSED,
+                                               slice_make(&form, 1),
+                                               QUARRY_UNBOUNDED, SLICE_EMPTY));
+}
+
+struct quarry_filter *txn_filter_left(void)
+{
+    const char from = STATUS_LETTER;
+    const char to = STATUS_LETTER + 1;
+    struct quarry_filter *parts[2] = {
+        txn_filter_locked(),
+        quarry_filter_column_range(HIDDEN_LOCKS, QUARRY_CLOSED,
+                                   slice_make(&from, 1), QUARRY_OPEN,
+                                   slice_make(&to, 1))};
+    return quarry_filter_interleave(parts, 2);
+}
+
 struct quarry_filter *txn_filter_conflict(int64_t start)
 {
     char from[NUMBER_BYTES];
-    const char form = LOCK_FORM;
     struct quarry_filter *last[3];
     struct quarry_filter *parts[2];
     put_be64(from, (uint64_t)start);
-    parts[0] =
-        chain_two(one_column(HIDDEN_LOCKS, LOCK_QUALIFIER),
-                  quarry_filter_value_range(QUARRY_CLOSED, slice_make(&form, 1),
-                                            QUARRY_UNBOUNDED, SLICE_EMPTY));
+    parts[0] = txn_filter_locked();
     /* Commits of a row ascend: the newest tells. */
     last[0] = one_column(HIDDEN_COMMITS, COMMIT_QUALIFIER);
     last[1] = quarry_filter_cells_per_column_limit(1);
@@ -173,7 +200,7 @@ struct quarry_filter *txn_filter_held(int64_t start, int64_t min_commit)
     put_be64(from + 1 + NUMBER_BYTES, (uint64_t)min_commit);
     put_be64(to + 1 + NUMBER_BYTES, (uint64_t)min_commit + 1);
     return chain_two(
-        one_column(HIDDEN_LOCKS, LOCK_QUALIFIER),
+        one_column(HIDDEN_LOCKS, TXN_LOCK_QUALIFIER),
         quarry_filter_value_range(QUARRY_CLOSED, slice_make(from, bytes),
                                   QUARRY_OPEN, slice_make(to, bytes)));
 }
@@ -212,7 +239,7 @@ txn_filter_snapshot(int64_t at, const char *family, struct slice qualifier)
                                              SLICE_EMPTY);
     }
     parts[0] = newest_cells(columns, at);
-    parts[1] = one_column(HIDDEN_LOCKS, LOCK_QUALIFIER);
+    parts[1] = one_column(HIDDEN_LOCKS, TXN_LOCK_QUALIFIER);
     parts[2] = chain_two(deleted, quarry_filter_timestamp_range(at + 1, 0));
     return quarry_filter_interleave(parts, 3);
 }
@@ -223,14 +250,14 @@ void txn_put_lock(struct quarry_mutation *m, const struct txn_lock *l)
 {
     struct buf value = BUF_INIT;
     txn_lock_encode(l, &value);
-    quarry_mutation_set(m, HIDDEN_LOCKS, LOCK_QUALIFIER, QUARRY_NOW,
+    quarry_mutation_set(m, HIDDEN_LOCKS, TXN_LOCK_QUALIFIER, QUARRY_NOW,
                         buf_slice(&value));
     buf_close(&value);
 }
 
 void txn_put_free(struct quarry_mutation *m)
 {
-    quarry_mutation_set(m, HIDDEN_LOCKS, LOCK_QUALIFIER, QUARRY_NOW,
+    quarry_mutation_set(m, HIDDEN_LOCKS, TXN_LOCK_QUALIFIER, QUARRY_NOW,
                         SLICE_EMPTY);
 }
 

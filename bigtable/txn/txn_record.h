@@ -30,10 +30,14 @@
 #include "base/core/slice.h"
 
 struct buf;
+struct quarry_cell;
 struct quarry_filter;
 struct quarry_mutation;
 struct quarry_row;
 struct quarry_table;
+
+/* Of HIDDEN_LOCKS: the lock. */
+#define TXN_LOCK_QUALIFIER SLICE_LIT("l")
 
 struct txn_lock {
     int64_t start;
@@ -64,6 +68,9 @@ MUST_CHECK int txn_state_read(const struct quarry_row *row,
                               struct txn_state *out,
                               struct err *err);
 
+/* Is @cell a status, and of the transaction that began at which time? */
+bool txn_status_start(const struct quarry_cell *cell, int64_t *start);
+
 /* Is a commit at @commit among the last ones of the row, read likewise? */
 bool txn_state_has_commit(const struct quarry_row *row, int64_t commit);
 
@@ -74,6 +81,10 @@ bool txn_state_has_commit(const struct quarry_row *row, int64_t commit);
 struct quarry_filter *txn_filter_state(int64_t start);
 /* It is locked, or was committed to at @start or later. */
 struct quarry_filter *txn_filter_conflict(int64_t start);
+/* The lock, of rows that are locked. */
+struct quarry_filter *txn_filter_locked(void);
+/* The same, and all statuses. */
+struct quarry_filter *txn_filter_left(void);
 /* It is locked by @start, with @min_commit (0: whichever). */
 struct quarry_filter *txn_filter_held(int64_t start, int64_t min_commit);
 /* The newest cell of each column at @at or before, the lock, and what was

@@ -138,6 +138,29 @@ static int resolve_once(struct resolving *r,
     return rc;
 }
 
+int txn_finish_committed(struct quarry *q,
+                         struct quarry_table *table,
+                         struct slice row,
+                         const struct txn_lock *lock,
+                         struct err *err)
+{
+    struct resolving r = {
+        .quarry = q, .table = table, .row = row, .lock = lock};
+    struct quarry_row *owner = NULL;
+    struct txn_state state;
+    int rc = open_primary(&r, err);
+    /* A primary that is locked is not committed. */
+    if (rc == 0 && !is_primary(&r)) {
+        rc = txn_read_state(r.primary, lock->row, lock->start, &owner, &state,
+                            err);
+        if (rc == 0 && state.committed)
+            rc = resolve_met(&r, STEP_COMMIT, state.committed, err);
+    }
+    quarry_row_free(owner);
+    quarry_table_close(r.opened);
+    return rc;
+}
+
 int txn_resolve(struct quarry *q,
                 struct quarry_table *table,
                 struct slice row,

@@ -5,6 +5,7 @@
 #include "bigtable/row/hidden.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/txn/txn.h"
+#include "bigtable/txn/txn_settle.h"
 
 struct quarry_write_options txn_durability(const struct quarry *q, bool logged)
 {
@@ -77,7 +78,7 @@ static int keep_deleted(struct quarry_table *table,
         return 0;
     f = txn_filter_deleted(lock);
     read.filter = f;
-    rc = quarry_read_row(table, row, &read, &before, err);
+    rc = txn_read_stored(table, row, &read, &before, err);
     quarry_filter_free(f);
     if (rc == 0)
         txn_put_deleted(m, lock, before, commit, commit - HIDDEN_KEEP_US);

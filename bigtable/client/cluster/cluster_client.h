@@ -87,10 +87,11 @@ struct cluster_table {
     struct cluster_table *newer;
     char *name; /* Owned. */
     struct lock_file *file;
-    uint64_t version;      /* Of the file, when the rest was read. */
-    uint64_t id;           /* 0: not read yet. */
-    uint64_t generation;   /* Of the schema. */
-    struct schema *schema; /* Owned. */
+    uint64_t version;             /* Of the file, when the rest was read. */
+    uint64_t id;                  /* 0: not read yet. */
+    uint64_t generation;          /* Of the schema. */
+    struct schema *schema;        /* Owned. */
+    atomic_bool has_transactions; /* It says so; read by any thread. */
 };
 
 /* --- calls on the loop --------------------------------------------------- */

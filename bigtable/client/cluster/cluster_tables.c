@@ -49,6 +49,8 @@ take_record(struct cluster_table *t, struct slice bytes, struct err *err)
         return rc;
     schema_free(t->schema);
     t->schema = schema;
+    if (schema->txn_count)
+        atomic_store(&t->has_transactions, true);
     if (t->id == 0) /* Other threads read it afterwards. */
         t->id = r.id;
     t->generation = r.generation;
@@ -202,6 +204,12 @@ int cluster_table_new(struct cluster *c,
 const char *cluster_table_name(const struct quarry_table *t)
 {
     return t->remote->name;
+}
+
+bool cluster_table_has_transactions(const struct quarry_table *t)
+{
+    return atomic_load_explicit(&t->remote->has_transactions,
+                                memory_order_relaxed);
 }
 
 uint64_t cluster_table_number(const struct quarry_table *t)

@@ -103,6 +103,12 @@ const char *embedded_table_name(const struct quarry_table *t)
     return t->table->name;
 }
 
+bool embedded_table_has_transactions(const struct quarry_table *t)
+{
+    return atomic_load_explicit(&t->table->has_transactions,
+                                memory_order_relaxed);
+}
+
 uint64_t embedded_table_number(const struct quarry_table *t)
 {
     return t->table->id;

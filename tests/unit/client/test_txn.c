@@ -528,6 +528,225 @@ START_TEST(test_crash_at_each_step)
 
 END_TEST
 
+/* --- plain reads --------------------------------------------------------- */
+
+/* Each way of reading a row of @t, for plain_value(). */
+enum plain_way {
+    BY_GET,
+    BY_ROW,
+    BY_ROWS,
+    BY_SCAN,
+    BY_LIMITED_SCAN,
+    BY_ASYNC,
+    BY_INCREMENT,
+    PLAIN_WAYS
+};
+
+struct plain_answer {
+    int rc;
+    int value;
+    atomic_bool done;
+};
+
+static int int_of(const struct quarry_row *row)
+{
+    for (size_t i = 0; row && i < row->cell_count; i++)
+        if (slice_eq_str(row->cells[i].qualifier, "q"))
+            return atoi(row->cells[i].value.data);
+    return 0;
+}
+
+static void
+take_answer(void *arg, int rc, struct quarry_row *row, const struct err *e)
+{
+    struct plain_answer *a = arg;
+    (void)e;
+    a->rc = rc;
+    a->value = int_of(row);
+    quarry_row_free(row);
+    atomic_store(&a->done, true);
+}
+
+static int value_by_scan(struct quarry_table *t, const char *row, bool limited)
+{
+    struct slice key = slice_str(row);
+    const struct quarry_range from = {key, SLICE_EMPTY};
+    const struct quarry_read_options one = {.keys = &key, .key_count = 1};
+    const struct quarry_read_options first = {
+        .ranges = &from, .range_count = 1, .row_limit = 1};
+    const struct quarry_row *found;
+    struct quarry_scanner *s;
+    int value;
+    OK(quarry_scan(t, limited ? &first : &one, &s, &err));
+    OK(quarry_scanner_next(s, &found, &err));
+    value = found && slice_eq(found->key, key) ? int_of(found) : 0;
+    quarry_scanner_close(s);
+    return value;
+}
+
+/* The number in @row of @t as a plain read sees it; 0: none. */
+static int
+plain_value(struct quarry_table *t, const char *name, enum plain_way way)
+{
+    static const struct quarry_rmw_rule add = {
+        .family = "g", .qualifier = {"q", 1}, .append = {"", 0}};
+    struct slice row = slice_str(name);
+    struct plain_answer answer = {.rc = 0};
+    struct quarry_row *found = NULL;
+    struct buf b = BUF_INIT;
+    bool there;
+    switch (way) {
+    case BY_GET:
+        OK(quarry_get(t, row, "f", SLICE_LIT("q"), &b, &there, &err));
+        answer.value = there ? atoi(buf_cstr(&b)) : 0;
+        buf_close(&b);
+        break;
+    case BY_INCREMENT: /* It looks at the row before it changes it. */
+        OK(quarry_read_modify_write(t, row, &add, 1, NULL, NULL, &err));
+        OK(quarry_read_row(t, row, NULL, &found, &err));
+        answer.value = int_of(found);
+        break;
+    case BY_ROW:
+        OK(quarry_read_row(t, row, NULL, &found, &err));
+        answer.value = int_of(found);
+        break;
+    case BY_ROWS:
+        OK(quarry_read_rows(t, &row, 1, NULL, &found, &err));
+        answer.value = int_of(found);
+        break;
+    case BY_SCAN:
+    case BY_LIMITED_SCAN:
+        answer.value = value_by_scan(t, name, way == BY_LIMITED_SCAN);
+        break;
+    case BY_ASYNC:
+        quarry_read_row_async(t, row, NULL, take_answer, &answer);
+        quarry_drain(q);
+        ck_assert(atomic_load(&answer.done));
+        OK(answer.rc);
+        break;
+    case PLAIN_WAYS: ck_abort();
+    }
+    quarry_row_free(found);
+    return answer.value;
+}
+
+/* A client dies at each step of a commit of three rows: plain reads of every
+ * kind see all of it or nothing, whichever row they look at first. */
+START_TEST(test_plain_reads_see_whole_transactions)
+{
+    static const char *const names[] = {"x", "y", "z"};
+    unsigned seen[2] = {0, 0};
+    bool crashed;
+    start();
+    for (int way = 0; way < PLAIN_WAYS; way++) {
+        crashed = true;
+        for (int n = 1; crashed; n++) {
+            struct quarry_txn *t = begin(NULL);
+            struct quarry_mutation *m;
+            char value[20];
+            int made;
+            snprintf(value, sizeof(value), "%d", 1000 * (way + 1) + n);
+            put(t, "x", value);
+            put(t, "y", value);
+            put_in(t, other, "z", value);
+            fault_arm("txn.crash", (uint64_t)n, 1);
+            (void)!quarry_txn_commit(t, NULL, &err);
+            crashed = fault_disarm("txn.crash") > 0;
+            quarry_txn_close(t);
+            if (n % 3 == 0)
+                reopen();
+            made = plain_value(n % 2 ? other : table, names[n % 2 ? 2 : 1],
+                               (enum plain_way)way) == atoi(value);
+            seen[made]++;
+            for (int i = 0; i < 3; i++)
+                ck_assert_msg(
+                    (plain_value(i == 2 ? other : table, names[i],
+                                 (enum plain_way)way) == atoi(value)) == made,
+                    "way %d, step %d: row %s is %s", way, n, names[i],
+                    made ? "not seen" : "seen");
+            ck_assert(crashed || made);
+            for (int i = 0; i < 3; i++) { /* The locks go with the cells. */
+                m = quarry_mutation_new(slice_str(names[i]));
+                quarry_mutation_delete_cells(m, ".txn.lock", SLICE_LIT("l"), 0,
+                                             0);
+                OK(quarry_apply(i == 2 ? other : table, m, NULL, &err));
+                quarry_mutation_free(m);
+            }
+        }
+    }
+    ck_assert_uint_ge(seen[0], 4 * PLAIN_WAYS);
+    ck_assert_uint_ge(seen[1], 4 * PLAIN_WAYS);
+    finish();
+}
+
+END_TEST
+
+/* Rows of @t that have a lock or a status, which no cell that is free has. */
+static unsigned count_left(struct quarry_table *t)
+{
+    static const char *const families[] = {".txn.lock"};
+    struct quarry_filter *f = quarry_filter_value_range(
+        QUARRY_OPEN, SLICE_EMPTY, QUARRY_UNBOUNDED, SLICE_EMPTY);
+    const struct quarry_read_options read = {
+        .families = families, .family_count = 1, .filter = f};
+    const struct quarry_row *row;
+    struct quarry_scanner *s;
+    unsigned n = 0;
+    OK(quarry_scan(t, &read, &s, &err));
+    while (quarry_scanner_next(s, &row, &err) == 0 && row)
+        n++;
+    quarry_scanner_close(s);
+    quarry_filter_free(f);
+    return n;
+}
+
+/* A client dies at each step of a commit: a sweep leaves neither lock nor
+ * status, and all of the transaction or nothing. A transaction that is under
+ * way keeps its locks, and the statuses that its rows need. */
+START_TEST(test_sweep_finishes_what_is_left)
+{
+    const struct quarry_txn_options short_lease = {.lease_us = 1};
+    struct quarry_txn_sweep found;
+    bool crashed = true;
+    start();
+    for (int n = 1; crashed; n++) {
+        struct quarry_txn *t = begin(&short_lease);
+        char value[20];
+        int seen = 0;
+        snprintf(value, sizeof(value), "%d", n);
+        put(t, "x", value);
+        put_in(t, other, "y", value);
+        put(t, "z", value);
+        fault_arm("txn.crash", (uint64_t)n, 1);
+        (void)!quarry_txn_commit(t, NULL, &err);
+        crashed = fault_disarm("txn.crash") > 0;
+        quarry_txn_close(t);
+        OK(quarry_txn_sweep(q, NULL, &found, &err));
+        ck_assert_uint_eq(found.resolved, found.locks);
+        ck_assert_uint_eq(count_left(table) + count_left(other), 0);
+        seen += plain_value(table, "x", BY_GET) == n;
+        seen += plain_value(other, "y", BY_GET) == n;
+        seen += plain_value(table, "z", BY_GET) == n;
+        ck_assert_msg(seen == 0 || seen == 3, "step %d: %d of 3 rows", n, seen);
+        ck_assert(crashed || seen == 3);
+    }
+    { /* One that is alive. */
+        struct quarry_txn *t = begin(NULL);
+        put(t, "x", "1");
+        put(t, "y", "1");
+        fault_arm("txn.crash", 3, 1); /* Both are locked. */
+        (void)!quarry_txn_commit(t, NULL, &err);
+        OK(quarry_txn_sweep(q, NULL, &found, &err));
+        ck_assert_uint_eq(found.locks, 2);
+        ck_assert_uint_eq(found.resolved, 0);
+        ck_assert_uint_eq(count_left(table), 2);
+        quarry_txn_close(t);
+    }
+    finish();
+}
+
+END_TEST
+
 /* A reader does not wait for the lock of a client that is alive, and that
  * client's commit comes after the reader's snapshot. */
 START_TEST(test_reader_does_not_wait)
@@ -672,6 +891,8 @@ TEST_MAIN("txn",
           test_scan_of_own_writes,
           test_snapshots_of_deletions,
           test_crash_at_each_step,
+          test_plain_reads_see_whole_transactions,
+          test_sweep_finishes_what_is_left,
           test_reader_does_not_wait,
           test_deadline_and_cancel,
           test_run_again,
