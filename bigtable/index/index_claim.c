@@ -7,6 +7,7 @@
  * writer must begin again.
  */
 #include "base/core/coding.h"
+#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/client.h"
@@ -180,6 +181,10 @@ static int try_claim(struct quarry_table *entries,
     parts[1] = quarry_filter_column_range(INDEX_ENTRY_FAMILY, QUARRY_OPEN, row,
                                           QUARRY_UNBOUNDED, SLICE_EMPTY);
     f = quarry_filter_interleave(parts, 2);
+    if (fault_hit("index.ignore_claims")) { /* A deliberate bug. */
+        quarry_filter_free(f);
+        f = quarry_filter_block_all();
+    }
     quarry_mutation_set(m, INDEX_ENTRY_FAMILY, row, number, SLICE_EMPTY);
     rc = quarry_check_and_mutate(entries, buf_slice(&p->row), f, NULL, m, &w,
                                  refused, err);

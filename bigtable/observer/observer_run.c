@@ -347,7 +347,7 @@ static int begin_after(struct observer_run *r,
         if (rc)
             return rc;
         ahead = newest - quarry_txn_start(*txn);
-        if (ahead < 0)
+        if (ahead < 0 || fault_hit("observer.begin_early")) /* Deliberate. */
             return 0;
         quarry_txn_close(*txn);
         if (follower_stopped(r->follower))
@@ -367,6 +367,7 @@ static int try_batch(struct observer_run *r,
 {
     struct quarry_txn *txn = NULL;
     struct buf key = BUF_INIT;
+    bool apart;
     int rc = begin_after(r, newest, &txn, err);
     for (size_t i = 0; i < r->row_count && rc == 0 && !changes; i++) {
         buf_clear(&key);
@@ -378,13 +379,16 @@ static int try_batch(struct observer_run *r,
         rc = do_rows(r, txn, again, err);
     if (rc == 0 && fault_hit("observer.crash"))
         rc = err_set(err, ERR_IO, "injected before the commit");
-    if (rc == 0)
+    apart = changes && fault_hit("observer.save_apart"); /* Deliberate. */
+    if (rc == 0 && !apart)
         rc = changes ? follower_save_in_txn(r->follower, txn, changes, err)
                      : follower_state_put_in_txn(r->follower, txn, "retried",
                                                  SLICE_LIT("1"), err);
     if (rc == 0)
         rc = quarry_txn_commit(txn, NULL, err);
     quarry_txn_close(txn);
+    if (rc == 0 && apart)
+        rc = follower_save(r->follower, changes, err);
     if (rc == 0 && fault_hit("observer.crash"))
         rc = err_set(err, ERR_IO, "injected behind the commit");
     buf_close(&key);

@@ -40,6 +40,11 @@ found txn.skip_newer_commits
 found txn.roll_back_committed
 found view.save_first
 found view.keep_what_was
+found txn.read_unsettled
+found observer.save_apart
+found observer.begin_early
+found index.skip_building
+found index.ignore_claims
 found changes.keep_nothing
 found changes.tell_unsynced
 found changes.forget_row

@@ -30,10 +30,11 @@
 #define COUNT_MAX 1000000
 
 static const struct scenario *const scenarios[] = {
-    &scenario_cell,    &scenario_lock,    &scenario_files,
-    &scenario_replica, &scenario_members, &scenario_tables,
-    &scenario_clocks,  &scenario_jobs,    &scenario_transactions,
-    &scenario_views,   &scenario_changes, &scenario_replication};
+    &scenario_cell,       &scenario_lock,      &scenario_files,
+    &scenario_replica,    &scenario_members,   &scenario_tables,
+    &scenario_clocks,     &scenario_jobs,      &scenario_transactions,
+    &scenario_views,      &scenario_observers, &scenario_changes,
+    &scenario_replication};
 
 /* Deliberate bugs, for --list: each with the scenario that shows it soonest. */
 static const struct {
@@ -90,6 +91,16 @@ static const struct {
      "a serialisable transaction does not look again at what it read"},
     {"txn.roll_back_committed", &scenario_transactions,
      "locks of a transaction whose primary is committed are rolled back"},
+    {"txn.read_unsettled", &scenario_observers,
+     "plain reads do not finish committed transactions that they meet"},
+    {"observer.save_apart", &scenario_observers,
+     "an observer's place is saved after its effects, by itself"},
+    {"observer.begin_early", &scenario_observers,
+     "an observer reads a row as it may have been before its change"},
+    {"index.skip_building", &scenario_observers,
+     "writers leave an index alone that is being built"},
+    {"index.ignore_claims", &scenario_observers,
+     "a value of a unique index is taken although another row has it"},
     {"changes.keep_nothing", &scenario_changes,
      "tables that a compaction replaces are not kept for readers of changes"},
     {"changes.tell_unsynced", &scenario_changes,

@@ -30,6 +30,7 @@ extern const struct scenario scenario_clocks; /* Of those, clocks jump. */
 extern const struct scenario scenario_jobs;
 extern const struct scenario scenario_transactions;
 extern const struct scenario scenario_views;
+extern const struct scenario scenario_observers; /* With indexes. */
 extern const struct scenario scenario_changes;
 extern const struct scenario scenario_replication;
 
