@@ -582,6 +582,32 @@ HANDLERS(schema_bundle, schema_bundles, bundle_kind)
 
 /* --- for others ---------------------------------------------------------- */
 
+static int get_query(struct gateway *g,
+                     const struct view_kind *k,
+                     const struct view_name *n,
+                     struct buf *query,
+                     struct err *err)
+{
+    struct buf kept = BUF_INIT;
+    int rc = get_kept(g, k, n, &kept, err);
+    SAME(LogicalView_query, MaterializedView_query);
+    if (rc == 0)
+        buf_append_slice(query,
+                         pb_find(buf_slice(&kept), PB_LogicalView_query));
+    buf_close(&kept);
+    return rc;
+}
+
+int admin_materialized_view_query(struct gateway *g,
+                                  struct slice instance,
+                                  struct slice id,
+                                  struct buf *query,
+                                  struct err *err)
+{
+    const struct view_name n = {.instance = instance, .id = id};
+    return get_query(g, &materialized_kind, &n, query, err);
+}
+
 int admin_view_query(struct gateway *g,
                      struct slice instance,
                      struct slice id,
@@ -589,16 +615,9 @@ int admin_view_query(struct gateway *g,
                      struct err *err)
 {
     const struct view_name n = {.instance = instance, .id = id};
-    struct buf kept = BUF_INIT;
-    int rc;
-    SAME(LogicalView_query, MaterializedView_query);
-    rc = get_kept(g, &logical_kind, &n, &kept, err);
+    int rc = get_query(g, &logical_kind, &n, query, err);
     if (rc == ERR_NOTFOUND)
-        rc = get_kept(g, &materialized_kind, &n, &kept, err);
-    if (rc == 0)
-        buf_append_slice(query,
-                         pb_find(buf_slice(&kept), PB_LogicalView_query));
-    buf_close(&kept);
+        rc = get_query(g, &materialized_kind, &n, query, err);
     return rc;
 }
 

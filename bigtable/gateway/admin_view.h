@@ -26,6 +26,12 @@ MUST_CHECK int admin_view_query(struct gateway *g,
                                 struct slice id,
                                 struct buf *query,
                                 struct err *err);
+/* The same of a materialized view alone. */
+MUST_CHECK int admin_materialized_view_query(struct gateway *g,
+                                             struct slice instance,
+                                             struct slice id,
+                                             struct buf *query,
+                                             struct err *err);
 /* Forget all views and bundles of @table, or of @instance as a whole (@table
  * empty), which is gone. */
 MUST_CHECK int admin_views_forget(struct gateway *g,

@@ -4,11 +4,14 @@
  */
 #include "base/core/panic.h"
 #include "base/core/pb.h"
+#include "base/runtime/fiber.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/authorized_view.h"
+#include "bigtable/gateway/query_pool.h"
 #include "bigtable/gateway/request_rows.h"
+#include "bigtable/gateway/view_scan.h"
 
 /* Bytes between two samples, and the most samples of a table. */
 #define SAMPLE_BYTES (UINT64_C(64) << 20)
@@ -210,7 +213,7 @@ static void samples_close(struct samples *s)
     authorized_view_close(s->view);
 }
 
-int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
+static int sample_table(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct samples s = {.table = NULL};
@@ -220,9 +223,6 @@ int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
         pb_find(request, PB_SampleRowKeysRequest_authorized_view_name);
     struct slice name;
     int rc = read_head(g, request, view, &name, err);
-    if (rc == 0 &&
-        pb_find(request, PB_SampleRowKeysRequest_materialized_view_name).len)
-        rc = err_set(err, ERR_UNSUPPORTED, "reading a materialized view");
     request_rows_init(&s.rows);
     if (rc == 0)
         rc = authorized_view_open(g, view, &name, &s.view, err);
@@ -240,6 +240,112 @@ int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
         rc = send_samples(&s, call, err);
     samples_close(&s);
     return rc;
+}
+
+/* --- of a materialized view ----------------------------------------------- */
+
+/* The view is read to its end: nothing else knows its rows. */
+struct view_samples {
+    struct gateway *gateway;
+    struct view_scan *scan;
+    struct buf key;   /* Of a row that is a sample; empty: the end. */
+    uint64_t bytes;   /* Of the rows up to it, */
+    uint64_t sampled; /* and up to the sample before. */
+    bool any;
+    int rc;
+    struct err *err;
+};
+
+static uint64_t row_bytes(const struct quarry_row *row)
+{
+    uint64_t bytes = row->key.len;
+    for (size_t i = 0; i < row->cell_count; i++)
+        bytes += row->cells[i].qualifier.len + row->cells[i].value.len;
+    return bytes;
+}
+
+/* To the next sample: the first row, and one every SAMPLE_BYTES. */
+static void run_samples(void *arg)
+{
+    struct view_samples *s = arg;
+    const struct quarry_row *row;
+    buf_clear(&s->key);
+    while ((s->rc = view_scan_next(s->scan, &row, s->err)) == 0 && row) {
+        const bool due = !s->any || s->bytes - s->sampled >= SAMPLE_BYTES;
+        const uint64_t before = s->bytes;
+        s->any = true;
+        s->bytes += row_bytes(row);
+        if (!due)
+            continue;
+        s->sampled = before;
+        buf_append_slice(&s->key, row->key);
+        return;
+    }
+}
+
+static void interrupt_samples(void *arg)
+{
+    struct view_samples *s = arg;
+    view_scan_interrupt(s->scan);
+}
+
+static int send_view_samples(struct view_samples *s,
+                             struct grpc_call *call,
+                             struct slice end,
+                             struct err *err)
+{
+    int rc;
+    do {
+        query_pool_run(s->gateway->queries, run_samples, interrupt_samples, s);
+        rc = fiber_check(NULL) ? fiber_check(err) : s->rc;
+        if (rc == 0)
+            rc = s->key.len
+                     ? put_sample(call, buf_slice(&s->key), s->sampled, err)
+                     : put_sample(call, end, MAX_OF(s->bytes, 1), err);
+    } while (rc == 0 && s->key.len);
+    return rc;
+}
+
+static int sample_view(struct gateway *g,
+                       struct grpc_call *call,
+                       struct slice name,
+                       struct err *err)
+{
+    struct slice request = grpc_request(call);
+    struct view_samples s = {.gateway = g, .err = err};
+    struct samples range = {.table = NULL};
+    struct view_scan_options o = {
+        .name = name, .rows = &range.rows, .call = call};
+    int rc = app_profile_check(
+        g, name, pb_find(request, PB_SampleRowKeysRequest_app_profile_id),
+        APP_PROFILE_READ, err);
+    request_rows_init(&range.rows);
+    if (rc == 0)
+        rc = read_range(&range, request, err);
+    if (rc == 0 && !range.rows.none)
+        rc = view_scan_open(g, &o, &s.scan, err);
+    if (rc == 0 && s.scan)
+        rc = send_view_samples(&s, call, range.end, err);
+    view_scan_close(s.scan);
+    samples_close(&range);
+    buf_close(&s.key);
+    return rc;
+}
+
+int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct slice request = grpc_request(call);
+    struct slice view =
+        pb_find(request, PB_SampleRowKeysRequest_materialized_view_name);
+    if (!pb_is_message(request))
+        return service_bad_request(err);
+    if (view.len == 0)
+        return sample_table(ctx, call, err);
+    if (pb_find(request, PB_SampleRowKeysRequest_table_name).len ||
+        pb_find(request, PB_SampleRowKeysRequest_authorized_view_name).len)
+        return err_set(err, ERR_INVALID,
+                       "either materialized_view_name or a table, not both");
+    return sample_view(ctx, call, view, err);
 }
 
 int data_ping_and_warm(void *ctx, struct grpc_call *call, struct err *err)

@@ -85,25 +85,6 @@ parse_query(struct slice bytes, struct query_request *out, struct err *err)
     return c.bad ? service_bad_request(err) : 0;
 }
 
-/* Can queries be executed here at all? */
-static int
-check_engine(struct gateway *g, struct grpc_call *call, struct err *err)
-{
-    int rc;
-    if (!g->engine) {
-        err_set(err, ERR_UNSUPPORTED,
-                "queries in SQL: this server was built without DuckDB");
-        err_hint(err, "run scripts/deps sql, then cmake and the build again");
-        return ERR_UNSUPPORTED;
-    }
-    rc = g->engine->ready(g->engine->ctx, err);
-    if (rc == ERR_NOTFOUND || rc == ERR_UNSUPPORTED) {
-        err_wrap(err, "queries in SQL");
-        grpc_set_code(call, GRPC_FAILED_PRECONDITION);
-    }
-    return rc;
-}
-
 static int check_request(struct gateway *g,
                          struct grpc_call *call,
                          const struct query_request *r,
@@ -116,7 +97,7 @@ static int check_request(struct gateway *g,
                                err);
     if (rc == 0 && r->has_view_parameters)
         rc = err_set(err, ERR_UNSUPPORTED, "view_parameters");
-    return rc ? rc : check_engine(g, call, err);
+    return rc ? rc : query_engine_check(g, call, err);
 }
 
 /* --- translation --------------------------------------------------------- */

@@ -12,10 +12,12 @@
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/authorized_view.h"
+#include "bigtable/gateway/query_pool.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_rows.h"
 #include "bigtable/gateway/reverse.h"
 #include "bigtable/gateway/row_chunks.h"
+#include "bigtable/gateway/view_scan.h"
 #include "bigtable/gateway/workers.h"
 
 /* A message is sent from this size on: a small one first, so that the client
@@ -42,8 +44,8 @@ struct read_request {
     uint64_t stats;
     bool reversed;
     bool has_filter;
-    struct slice view; /* Name of an authorized view of the table. */
-    bool materialized; /* It names a materialized view. */
+    struct slice view;         /* Name of an authorized view of the table. */
+    struct slice materialized; /* Of a materialized view; empty: none. */
 };
 
 struct read {
@@ -57,14 +59,15 @@ struct read {
     struct request_rows rows;
     struct quarry_read_options options;
     struct quarry_scanner *scanner;
-    struct reverse_scan *reverse; /* Instead of the scanner. */
-    struct row_chunks chunks;     /* The row being written. */
-    struct buf message;           /* Begun; holds chunks and nothing else. */
-    size_t message_bytes;         /* From this size on it is sent. */
-    struct buf scanned;           /* Key of the last row seen, when there was
-                                     nothing to return for a while. */
-    bool ended;                   /* The scanner has no more rows. */
-    int rc;                       /* Of the piece. */
+    struct reverse_scan *reverse;   /* Instead of the scanner. */
+    struct view_scan *rows_of_view; /* The same, of a materialized view. */
+    struct row_chunks chunks;       /* The row being written. */
+    struct buf message;             /* Begun; holds chunks and nothing else. */
+    size_t message_bytes;           /* From this size on it is sent. */
+    struct buf scanned;             /* Key of the last row seen, when there was
+                                       nothing to return for a while. */
+    bool ended;                     /* The scanner has no more rows. */
+    int rc;                         /* Of the piece. */
     struct err *err;
     uint64_t row_count;
     uint64_t cell_count;
@@ -81,7 +84,8 @@ data_read_parse(struct slice bytes, struct read_request *out, struct err *err)
     *out = (struct read_request){.table = SLICE_EMPTY,
                                  .rows = SLICE_EMPTY,
                                  .profile = SLICE_EMPTY,
-                                 .view = SLICE_EMPTY};
+                                 .view = SLICE_EMPTY,
+                                 .materialized = SLICE_EMPTY};
     while (pb_next(&c, &f)) {
         if (pb_is_bytes(&f, PB_ReadRowsRequest_table_name)) {
             out->table = f.bytes;
@@ -101,7 +105,7 @@ data_read_parse(struct slice bytes, struct read_request *out, struct err *err)
         } else if (pb_is_bytes(&f, PB_ReadRowsRequest_authorized_view_name)) {
             out->view = f.bytes;
         } else if (pb_is_bytes(&f, PB_ReadRowsRequest_materialized_view_name)) {
-            out->materialized = f.bytes.len > 0;
+            out->materialized = f.bytes;
         }
     }
     return c.bad ? service_bad_request(err) : 0;
@@ -114,8 +118,9 @@ static bool wants_stats(const struct read_request *r)
 
 static int data_read_check(const struct read_request *r, struct err *err)
 {
-    if (r->materialized)
-        return err_set(err, ERR_UNSUPPORTED, "reading a materialized view");
+    if (r->materialized.len && (r->view.len || r->table.len))
+        return err_set(err, ERR_INVALID,
+                       "either materialized_view_name or a table, not both");
     if (r->limit < 0)
         return err_set(err, ERR_INVALID, "rows_limit must not be negative");
     return 0;
@@ -140,19 +145,41 @@ static void fill_options(struct read *r)
         r->options.read_ahead_off = limit && limit <= SHORT_SCAN_ROWS;
 }
 
+/* What is read, and who reads it. */
+static int open_table(struct read *r, struct err *err)
+{
+    const struct read_request *q = &r->request;
+    int rc = authorized_view_open(r->gateway, q->view, &r->request.table,
+                                  &r->view, err);
+    if (rc == 0)
+        rc = app_profile_check(r->gateway,
+                               q->materialized.len ? q->materialized : q->table,
+                               q->profile, APP_PROFILE_READ, err);
+    if (rc == 0 && q->materialized.len == 0)
+        rc = service_open_table(r->gateway, q->table, &r->table, err);
+    return rc;
+}
+
+static int open_view_rows(struct read *r, struct err *err)
+{
+    const struct view_scan_options o = {
+        .name = r->request.materialized,
+        .rows = &r->rows,
+        .filter = r->filter,
+        .call = r->call,
+        .limit = (uint64_t)r->request.limit,
+        .reversed = r->request.reversed,
+    };
+    return view_scan_open(r->gateway, &o, &r->rows_of_view, err);
+}
+
 static int data_read_prepare(struct read *r, struct err *err)
 {
     int rc = data_read_parse(grpc_request(r->call), &r->request, err);
     if (rc == 0)
         rc = data_read_check(&r->request, err);
     if (rc == 0)
-        rc = authorized_view_open(r->gateway, r->request.view,
-                                  &r->request.table, &r->view, err);
-    if (rc == 0)
-        rc = app_profile_check(r->gateway, r->request.table, r->request.profile,
-                               APP_PROFILE_READ, err);
-    if (rc == 0)
-        rc = service_open_table(r->gateway, r->request.table, &r->table, err);
+        rc = open_table(r, err);
     if (rc == 0)
         rc = request_rows_parse(&r->rows, r->request.rows, err);
     if (rc == 0 && r->request.has_filter)
@@ -163,6 +190,8 @@ static int data_read_prepare(struct read *r, struct err *err)
     }
     if (rc == 0 && wants_stats(&r->request))
         r->explain = quarry_explain_new();
+    if (rc == 0 && r->request.materialized.len)
+        return open_view_rows(r, err);
     fill_options(r);
     return rc;
 }
@@ -171,6 +200,8 @@ static int data_read_prepare(struct read *r, struct err *err)
 
 static int next_row(struct read *r, const struct quarry_row **row)
 {
+    if (r->rows_of_view)
+        return view_scan_next(r->rows_of_view, row, r->err);
     return r->reverse ? reverse_scan_next(r->reverse, row, r->err)
                       : quarry_scanner_next(r->scanner, row, r->err);
 }
@@ -197,7 +228,7 @@ static bool take_row(struct read *r)
 
 static void open_scan(struct read *r)
 {
-    if (r->scanner || r->reverse)
+    if (r->scanner || r->reverse || r->rows_of_view)
         return;
     r->rc = r->request.reversed
                 ? reverse_scan_open(r->table, &r->options, &r->reverse, r->err)
@@ -238,6 +269,21 @@ static int send_scanned(struct read *r, struct err *err)
     return grpc_send(r->call, b, err);
 }
 
+static void interrupt_view(void *arg)
+{
+    struct read *r = arg;
+    view_scan_interrupt(r->rows_of_view);
+}
+
+/* A piece of a view takes as long as its query does to its next rows. */
+static void do_piece(struct read *r)
+{
+    if (r->rows_of_view)
+        query_pool_run(r->gateway->queries, run_piece, interrupt_view, r);
+    else
+        workers_run(r->gateway->workers, run_piece, r);
+}
+
 static int run_scan(struct read *r, struct err *err)
 {
     size_t empty;
@@ -247,8 +293,8 @@ static int run_scan(struct read *r, struct err *err)
     r->message_bytes = MESSAGE_BYTES_FIRST;
     r->err = err;
     while (rc == 0 && !(r->ended && !r->chunks.row)) {
-        workers_run(r->gateway->workers, run_piece, r);
-        rc = r->rc ? r->rc : fiber_check(err);
+        do_piece(r);
+        rc = fiber_check(NULL) ? fiber_check(err) : r->rc;
         if (rc == 0 && r->message.len > empty) {
             rc = grpc_send(r->call, &r->message, err);
             r->message_bytes = MIN_OF(2 * r->message_bytes, MESSAGE_BYTES_FULL);
@@ -264,7 +310,8 @@ static int run_scan(struct read *r, struct err *err)
 /* Statistics are those of a scan. */
 static bool is_one_row(const struct read *r)
 {
-    return r->rows.key_count == 1 && r->rows.range_count == 0 && !r->explain;
+    return r->rows.key_count == 1 && r->rows.range_count == 0 && !r->explain &&
+           !r->rows_of_view;
 }
 
 static int send_row(struct read *r, struct err *err)
@@ -313,6 +360,9 @@ static int send_stats(struct read *r, struct err *err)
     size_t latency;
     PRE(r->explain && !r->scanner && !r->reverse);
     quarry_explain_total(r->explain, &seen);
+    if (r->rows_of_view)
+        view_scan_seen(r->rows_of_view, &seen.rows_examined,
+                       &seen.entries_shown);
     pb_put_integer(b, PB_ReadIterationStats_rows_seen_count,
                    (int64_t)seen.rows_examined);
     pb_put_integer(b, PB_ReadIterationStats_rows_returned_count,
@@ -344,6 +394,7 @@ static void close_scan(struct read *r)
 static void close_read(struct read *r)
 {
     close_scan(r);
+    view_scan_close(r->rows_of_view);
     quarry_explain_free(r->explain);
     authorized_view_close(r->view);
     quarry_filter_free(r->filter);

@@ -12,6 +12,7 @@
 #include "bigtable/gateway/query_token.h"
 #include "bigtable/gateway/query_type.h"
 #include "bigtable/gateway/query_value.h"
+#include "bigtable/googlesql/gsql_engine.h"
 
 #define NAME_BYTES_MAX ((size_t)128)
 
@@ -32,6 +33,27 @@ void query_plan_init(struct query_plan *p,
 void query_plan_close(struct query_plan *p)
 {
     arena_close(&p->arena);
+}
+
+/* --- the engine ---------------------------------------------------------- */
+
+int query_engine_check(struct gateway *g,
+                       struct grpc_call *call,
+                       struct err *err)
+{
+    int rc;
+    if (!g->engine) {
+        err_set(err, ERR_UNSUPPORTED,
+                "queries in SQL: this server was built without DuckDB");
+        err_hint(err, "run scripts/deps sql, then cmake and the build again");
+        return ERR_UNSUPPORTED;
+    }
+    rc = g->engine->ready(g->engine->ctx, err);
+    if (rc == ERR_NOTFOUND || rc == ERR_UNSUPPORTED) {
+        err_wrap(err, "queries in SQL");
+        grpc_set_code(call, GRPC_FAILED_PRECONDITION);
+    }
+    return rc;
 }
 
 /* --- parameters ---------------------------------------------------------- */
@@ -269,7 +291,7 @@ static int settle_columns(struct query_plan *p, struct err *err)
     struct gsql_column *columns =
         arena_alloc(&p->arena, (count + 1) * sizeof(*columns));
     for (size_t i = 0; i < count; i++) {
-        columns[i].name = p->result.columns[i].name;
+        columns[i] = p->result.columns[i];
         columns[i].type =
             gsql_type_settled(&p->arena, p->result.columns[i].type);
         if (!columns[i].type)

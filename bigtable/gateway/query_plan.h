@@ -20,6 +20,7 @@
 
 struct buf;
 struct gateway;
+struct grpc_call;
 
 struct query_plan {
     struct arena arena;
@@ -33,6 +34,12 @@ struct query_plan {
     uint64_t schema;
     bool no_table; /* A table that it names is not there. */
 };
+
+/* Can queries be executed here at all? Errors: ERR_UNSUPPORTED (built without
+ * an engine), ERR_NOTFOUND (it is not installed), with the status's code for
+ * @call and the remedy. */
+MUST_CHECK int
+query_engine_check(struct gateway *g, struct grpc_call *call, struct err *err);
 
 /* A plan for @text, with nothing in it yet. query_plan_close(). */
 void query_plan_init(struct query_plan *p,

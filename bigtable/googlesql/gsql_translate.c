@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bigtable/googlesql/gsql_bounds.h"
+#include "bigtable/googlesql/gsql_keys.h"
 #include "bigtable/googlesql/gsql_lexer.h"
 #include "bigtable/googlesql/gsql_literal.h"
 #include "bigtable/googlesql/gsql_parser.h"
@@ -435,14 +436,6 @@ static void select_star(struct gsql_translator *t,
                    SLICE_EMPTY);
 }
 
-static struct slice selected_name(const struct gsql_node *n)
-{
-    if (n->alias.len)
-        return n->alias;
-    return n->kind == GSQL_NAME || n->kind == GSQL_MEMBER ? n->text
-                                                          : SLICE_EMPTY;
-}
-
 static void emit_selected(struct gsql_translator *t,
                           struct gsql_query *q,
                           struct body *body,
@@ -453,7 +446,7 @@ static void emit_selected(struct gsql_translator *t,
         if (n->kind == GSQL_STAR)
             select_star(t, n, &s);
         else
-            put_selected(t, &s, selected_name(n), gsql_emit(t, n));
+            put_selected(t, &s, gsql_selected_name(n), gsql_emit(t, n));
     }
 }
 
@@ -669,8 +662,9 @@ int gsql_translate(struct slice query,
         return t.rc;
     columns = arena_zalloc(arena, (body.count + 1) * sizeof(*columns));
     for (size_t i = 0; i < body.count; i++)
-        columns[i] =
-            (struct gsql_column){body.columns[i].name, body.columns[i].type};
+        columns[i] = (struct gsql_column){body.columns[i].name,
+                                          body.columns[i].type, false};
+    gsql_mark_keys(q, columns, body.count);
     *out = (struct gsql_result){.sql = body.sql,
                                 .columns = columns,
                                 .column_count = body.count,

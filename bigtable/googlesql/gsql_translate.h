@@ -78,6 +78,9 @@ struct gsql_options {
 struct gsql_column {
     struct slice name; /* Empty: the query gives it none. */
     const struct gsql_type *type;
+    /* It is what a row is grouped by, or, without groups, ordered by. Never
+     * set of a query with a *. */
+    bool is_key;
 };
 
 struct gsql_result {

@@ -162,8 +162,8 @@ ALLOWED = {
     "bigtable/gateway": ["base/", "bigtable/quarry.h",
                          "bigtable/quarry_access.h",
                          "bigtable/quarry_changes.h",
-                         "bigtable/row/filter.h", "bigtable/row/gc_rule.h",
-                         "bigtable/row/mutation.h",
+                         "bigtable/row/filter.h", "bigtable/row/filter_run.h",
+                         "bigtable/row/gc_rule.h", "bigtable/row/mutation.h",
                          # Queries; what executes them is given to it.
                          "bigtable/googlesql/gsql_engine.h",
                          "bigtable/googlesql/gsql_literal.h",

@@ -29,11 +29,12 @@ suite_prepare() {
     exec 9>&-
 }
 
-# Each class of tests starts an "emulator", PROGRAM -port N, and makes a table in
-# it: a gateway of its own, to a directory of its own or to the cluster.
+# Each class of tests starts an "emulator", PROGRAM [-host [H]] -port N, and makes
+# a table in it: a gateway of its own, to a directory of its own or to the cluster.
 java_emulator() {
     local other='$(python3 '"$tree"'/tests/cli/ports.py 1)'
     echo '#!/bin/sh'
+    echo 'while [ "$1" != -port ]; do shift; done'
     echo "data=\$(mktemp -d $clients_work/emulator.XXXXXX)"
     if [ -n "$clients_cluster" ]; then
         echo "$quarry -t cluster:$clients_cluster table drop" \
