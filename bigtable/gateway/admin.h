@@ -24,6 +24,20 @@ void admin_key(struct buf *out,
                const char *kind,
                struct slice id);
 
+/* Make the backup @id, which expires at @expires_us, of the table @source
+ * (@source_text is its name) in the cluster @cluster of its instance. Parks.
+ * ERR_NOTFOUND. */
+MUST_CHECK int admin_backup_make(struct gateway *g,
+                                 const struct resource_name *source,
+                                 struct slice source_text,
+                                 struct slice cluster,
+                                 struct slice id,
+                                 int64_t expires_us,
+                                 struct err *err);
+/* Remove the backups and snapshots of all instances that have expired. Parks.
+ */
+MUST_CHECK int admin_backup_expire_all(struct gateway *g, struct err *err);
+
 /* Answer with an Operation that is done, with @message (of @type, a short name
  * like "Instance", with its name in field 1) as its response. It is kept for a
  * day. Parks. */

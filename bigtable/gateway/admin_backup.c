@@ -2,11 +2,11 @@
  * of the store, which shares files with its table, and a message of the
  * registry that says what the API adds: where it came from and when it expires.
  *
- * Nothing runs in the background: an expired one is removed by the next request
- * about any of its kind in its instance. The message in the registry also
- * holds, in a field that is not the API's, the part of the table's schema that
- * the store does not know, so that a table restored from it has the same
- * schema.
+ * An expired one is removed by the next request about any of its kind in its
+ * instance, or by the next round of backup_schedule.h. The message in the
+ * registry also holds, in a field that is not the API's, the part of the
+ * table's schema that the store does not know, so that a table restored from it
+ * has the same schema.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,6 +27,8 @@
 #include "bigtable/gateway/table_message.h"
 
 #define US_PER_S INT64_C(1000000)
+/* A minute less than the API's day: clocks differ. */
+#define HOT_US_MIN ((INT64_C(24) * 3600 - 60) * US_PER_S)
 /* Our own field of a kept message: extras of the table (table_message.h). Never
  * sent; above all numbers of the API. */
 #define FIELD_SCHEMA 1000
@@ -89,16 +91,45 @@ static const struct message_rule backup_rules[] = {
     [PB_Backup_source_backup] = {.rule = FIELD_OUTPUT},
     /* A "hot" backup is one that is restored fast: all are. */
     [PB_Backup_backup_type] = {.rule = FIELD_FIXED},
-    [PB_Backup_hot_to_standard_time] = {.rule = FIELD_REFUSED},
+    [PB_Backup_hot_to_standard_time] = {.rule = FIELD_KEPT},
 };
 
 static const struct message_type backup_type =
     MESSAGE_TYPE(Backup, backup_rules);
 
-/* Append @kept, a message of the registry, as clients see it. */
-static void put_kept(struct slice kept, struct buf *out)
+/* Append @kept, a message of the registry, as clients see it at @now_us: a hot
+ * backup is a standard one from its time on. */
+static void put_kept(struct slice kept, int64_t now_us, struct buf *out)
 {
-    pb_copy_fields(out, kept, FIELD_SCHEMA, false);
+    const int64_t until_us =
+        time_of(pb_find(kept, PB_Backup_hot_to_standard_time));
+    struct buf visible = BUF_INIT;
+    pb_copy_fields(&visible, kept, FIELD_SCHEMA, false);
+    if (until_us && until_us <= now_us) {
+        pb_copy_fields(out, buf_slice(&visible), PB_Backup_backup_type, false);
+        pb_put_integer(out, PB_Backup_backup_type,
+                       PB_Backup_BackupType_STANDARD);
+    } else {
+        buf_append_slice(out, buf_slice(&visible));
+    }
+    buf_close(&visible);
+}
+
+/* hot_to_standard_time is of hot backups. */
+static int
+check_hot_time(struct gateway *g, struct slice backup, struct err *err)
+{
+    struct slice time = pb_find(backup, PB_Backup_hot_to_standard_time);
+    if (time.len == 0)
+        return 0;
+    if (pb_find_integer(backup, PB_Backup_backup_type) !=
+        PB_Backup_BackupType_HOT)
+        return err_set(err, ERR_INVALID,
+                       "hot_to_standard_time: the backup_type is not HOT");
+    if (time_of(time) - service_now_us(g) < HOT_US_MIN)
+        return err_set(err, ERR_INVALID,
+                       "hot_to_standard_time must be 24 hours away at least");
+    return 0;
 }
 
 /* --- expiry -------------------------------------------------------------- */
@@ -215,7 +246,7 @@ static int reply_made(struct gateway *g,
     struct buf whole = BUF_INIT;
     int rc;
     backup_name_put(k, &b->name, &whole);
-    put_kept(buf_slice(message), &whole);
+    put_kept(buf_slice(message), service_now_us(g), &whole);
     rc = admin_reply_operation(g, call, type, metadata, buf_slice(&whole), err);
     buf_close(&whole);
     return rc;
@@ -273,12 +304,15 @@ int admin_create_backup(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0)
         rc = check_expiry(g, expires, err);
     if (rc == 0)
+        rc = check_hot_time(g, backup, err);
+    if (rc == 0)
         rc = resource_name_parse_kind(source, "tables", &source_name, err);
     if (rc == 0)
         rc = service_store_name(g, source, table, err);
     if (rc == 0) {
         put_backup(g, source, SLICE_EMPTY, expires,
                    pb_find_integer(backup, PB_Backup_backup_type), &message);
+        pb_copy_fields(&message, backup, PB_Backup_hot_to_standard_time, true);
         rc = backup_make(g, &backup_kind_backup, &b, table, &source_name,
                          &message, err);
     }
@@ -288,6 +322,88 @@ int admin_create_backup(void *ctx, struct grpc_call *call, struct err *err)
     buf_close(&message);
     buf_close(&b.key);
     return rc;
+}
+
+int admin_backup_make(struct gateway *g,
+                      const struct resource_name *source,
+                      struct slice source_text,
+                      struct slice cluster,
+                      struct slice id,
+                      int64_t expires_us,
+                      struct err *err)
+{
+    struct backup_name b = {.name = *source, .key = BUF_INIT};
+    char table[STORE_NAME_BYTES];
+    struct buf times = BUF_INIT, message = BUF_INIT;
+    int rc;
+    b.name.kind = SLICE_LIT("clusters");
+    b.name.id = cluster;
+    b.name.sub_kind = slice_str(backup_kind_backup.word);
+    b.name.sub_id = id;
+    rc = backup_name_fill(&backup_kind_backup, &b, err);
+    if (rc == 0)
+        rc = service_store_name(g, source_text, table, err);
+    if (rc == 0) {
+        service_put_time(&times, 1, expires_us);
+        put_backup(g, source_text, SLICE_EMPTY, pb_find(buf_slice(&times), 1),
+                   0, &message);
+        rc = backup_make(g, &backup_kind_backup, &b, table, source, &message,
+                         err);
+    }
+    buf_close(&times);
+    buf_close(&message);
+    buf_close(&b.key);
+    return rc;
+}
+
+/* The instances that have entries of a kind, each followed by a NUL. */
+struct instances_seen {
+    const struct backup_kind *kind;
+    struct buf list;
+};
+
+static int
+see_instance(void *ctx, struct slice key, struct slice message, struct err *err)
+{
+    struct instances_seen *s = ctx;
+    struct slice rest = slice_sub(key, strlen("instances/"), key.len);
+    const size_t at = slice_find_byte(rest, '/');
+    struct slice instance = slice_sub(rest, 0, at);
+    (void)message;
+    (void)err;
+    rest = slice_sub(rest, at + 1, rest.len);
+    if (!slice_starts_with(rest, slice_str(s->kind->word)) ||
+        slice_find_byte(rest, '/') != strlen(s->kind->word))
+        return 0;
+    if (s->list.len > instance.len &&
+        slice_eq(slice_sub(buf_slice(&s->list), s->list.len - 1 - instance.len,
+                           s->list.len - 1),
+                 instance))
+        return 0; /* Its other entries are beside it. */
+    buf_append_slice(&s->list, instance);
+    buf_append_byte(&s->list, '\0');
+    return 0;
+}
+
+static int
+expire_kind(struct gateway *g, const struct backup_kind *k, struct err *err)
+{
+    struct instances_seen s = {.kind = k};
+    int rc =
+        registry_each(g->own, SLICE_LIT("instances/"), see_instance, &s, err);
+    for (size_t at = 0; rc == 0 && at < s.list.len;) {
+        struct slice instance = slice_str(s.list.data + at);
+        rc = backup_expire(g, k, instance, err);
+        at += instance.len + 1;
+    }
+    buf_close(&s.list);
+    return rc;
+}
+
+int admin_backup_expire_all(struct gateway *g, struct err *err)
+{
+    int rc = expire_kind(g, &backup_kind_backup, err);
+    return rc ? rc : expire_kind(g, &backup_kind_snapshot, err);
 }
 
 int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
@@ -361,7 +477,7 @@ static int backup_get(struct gateway *g,
         rc = backup_find(g, k, &b, &kept, err);
     if (rc == 0) {
         backup_name_put(k, &b.name, out);
-        put_kept(buf_slice(&kept), out);
+        put_kept(buf_slice(&kept), service_now_us(g), out);
     }
     buf_close(&kept);
     buf_close(&b.key);
@@ -372,7 +488,8 @@ struct listing {
     const struct backup_kind *kind;
     struct resource_name name;
     size_t prefix_bytes;
-    bool all;            /* "clusters/-" */
+    bool all; /* "clusters/-" */
+    int64_t now_us;
     struct slice filter; /* Of backups. */
     struct backup_order order;
     struct buf messages; /* The backups that fit, one after the other, */
@@ -415,7 +532,7 @@ backup_visit(void *ctx, struct slice key, struct slice message, struct err *err)
     if (!l->all && !slice_eq(n.id, l->name.id))
         return 0;
     backup_name_put(l->kind, &n, &l->messages);
-    put_kept(message, &l->messages);
+    put_kept(message, l->now_us, &l->messages);
     one.len = l->messages.len - one.at;
     rc = backup_filter_fits(l->filter, listed_message(&one), &fits, err);
     if (rc || !fits) {
@@ -445,7 +562,7 @@ static int backup_list(struct gateway *g,
                        struct grpc_call *call,
                        struct err *err)
 {
-    struct listing l = {.kind = k};
+    struct listing l = {.kind = k, .now_us = service_now_us(g)};
     struct buf *out = grpc_scratch(call);
     struct slice request = grpc_request(call);
     struct buf prefix = BUF_INIT;
@@ -517,12 +634,16 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0)
         rc = check_expiry(g, pb_find(buf_slice(&fresh), PB_Backup_expire_time),
                           err);
+    if (rc == 0 &&
+        !slice_eq(pb_find(buf_slice(&old), PB_Backup_hot_to_standard_time),
+                  pb_find(buf_slice(&fresh), PB_Backup_hot_to_standard_time)))
+        rc = check_hot_time(g, buf_slice(&fresh), err);
     if (rc == 0)
         rc = registry_replace(g->quarry, buf_slice(&b.key), buf_slice(&old),
                               true, buf_slice(&fresh), err);
     if (rc == 0) {
         backup_name_put(&backup_kind_backup, &b.name, out);
-        put_kept(buf_slice(&fresh), out);
+        put_kept(buf_slice(&fresh), service_now_us(g), out);
     }
     buf_close(&old);
     buf_close(&fresh);

@@ -190,7 +190,8 @@ static int check_same_aggregate(const struct changes *c,
             strcmp(aggregate, c->info->families[i].aggregate) != 0)
             rc = err_set(err, ERR_INVALID,
                          "ColumnFamily.value_type: family \"%.*s\" %s an "
-                         "aggregate, which cannot be changed",
+                         "aggregate. Immutable fields "
+                         "'value_type.aggregate_type.*' cannot be updated",
                          SLICE_ARG(m->id),
                          *c->info->families[i].aggregate ? "is" : "is not");
     return rc;

@@ -11,6 +11,8 @@
 #include "base/runtime/world.h"
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/backup_field.h"
+#include "bigtable/gateway/backup_filter.h"
 #include "bigtable/gateway/resource_registry.h"
 
 #define TYPE_PREFIX  "type.googleapis.com/google.bigtable.admin.v2."
@@ -237,10 +239,52 @@ int admin_delete_operation(void *ctx, struct grpc_call *call, struct err *err)
     return rc ? rc : service_reply_empty(call, err);
 }
 
+/* --- lists --------------------------------------------------------------- */
+
+/* The fields that a filter may name, of a message of its own. */
+static const struct backup_field operation_fields[] = {
+    {"name", 1, BACKUP_FIELD_TEXT},
+    {"done", 2, BACKUP_FIELD_TRUTH},
+    {"metadata.@type", 3, BACKUP_FIELD_TEXT},
+    {"response.@type", 4, BACKUP_FIELD_TEXT},
+};
+
+static const struct backup_field *find_operation_field(struct slice name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(operation_fields); i++)
+        if (backup_text_equal(name, slice_str(operation_fields[i].name)))
+            return &operation_fields[i];
+    return NULL;
+}
+
+static int operation_fits(struct slice filter,
+                          struct slice operation,
+                          bool *fits,
+                          struct err *err)
+{
+    static const struct list_fields fields = {
+        find_operation_field, "name, done, metadata.@type, response.@type"};
+    struct buf flat = BUF_INIT;
+    int rc;
+    pb_put_bytes(&flat, 1, pb_find(operation, PB_Operation_name));
+    pb_put_integer(&flat, 2,
+                   (int64_t)pb_find_integer(operation, PB_Operation_done));
+    pb_put_bytes(
+        &flat, 3,
+        pb_find(pb_find(operation, PB_Operation_metadata), PB_Any_type_url));
+    pb_put_bytes(
+        &flat, 4,
+        pb_find(pb_find(operation, PB_Operation_response), PB_Any_type_url));
+    rc = list_filter_fits(&fields, filter, buf_slice(&flat), fits, err);
+    buf_close(&flat);
+    return rc;
+}
+
 /* A page of operations. */
 struct operation_list {
     struct slice prefix; /* Of names. */
-    struct slice after;  /* Key of the last one of the previous page. */
+    struct slice filter;
+    struct slice after; /* Key of the last one of the previous page. */
     uint64_t left;
     struct buf *out;
     struct buf last; /* Key of the last one in the page. */
@@ -251,10 +295,14 @@ static int
 list_one(void *ctx, struct slice key, struct slice message, struct err *err)
 {
     struct operation_list *l = ctx;
-    (void)err;
+    bool fits;
+    int rc;
     if (slice_cmp(key, l->after) <= 0 ||
         !slice_starts_with(pb_find(message, PB_Operation_name), l->prefix))
         return 0;
+    rc = operation_fits(l->filter, message, &fits, err);
+    if (rc || !fits)
+        return rc;
     if (l->left == 0) {
         l->is_cut = true;
         return 0;
@@ -284,14 +332,11 @@ int admin_list_operations(void *ctx, struct grpc_call *call, struct err *err)
     struct buf prefix = BUF_INIT;
     struct operation_list l = {
         .after = pb_find(request, PB_ListOperationsRequest_page_token),
+        .filter = pb_find(request, PB_ListOperationsRequest_filter),
         .out = grpc_scratch(call)};
-    int rc = 0;
-    if (pb_find(request, PB_ListOperationsRequest_filter).len)
-        rc =
-            err_set(err, ERR_UNSUPPORTED,
-                    "ListOperationsRequest.filter: not implemented here (leave "
-                    "it unset)");
-    else if (size > INT32_MAX)
+    bool ignored; /* A filter is refused where nothing is listed, too. */
+    int rc = operation_fits(l.filter, SLICE_EMPTY, &ignored, err);
+    if (rc == 0 && size > INT32_MAX)
         rc = err_set(err, ERR_INVALID, "page_size must not be negative");
     prefix_of(pb_find(request, PB_ListOperationsRequest_name), &prefix);
     l.prefix = buf_slice(&prefix);

@@ -9,6 +9,7 @@
 #include "bigtable/gateway/admin_undelete.h"
 #include "bigtable/gateway/admin_view.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/backup_schedule.h"
 #include "bigtable/gateway/change_config.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/resource_registry.h"
@@ -17,7 +18,8 @@
 #include "bigtable/gateway/workers.h"
 
 /* The limit of the real service. */
-#define SPLITS_MAX 100
+#define SPLITS_MAX      100
+#define TIER_AGE_US_MIN (INT64_C(30) * 24 * 3600 * 1000000)
 
 static const struct message_rule table_rules[] = {
     [PB_Table_name] = {.rule = FIELD_OUTPUT},
@@ -31,8 +33,9 @@ static const struct message_rule table_rules[] = {
                                        .type = &change_config_type},
     [PB_Table_deletion_protection] = {.rule = FIELD_KEPT},
     [PB_Table_stats] = {.rule = FIELD_OUTPUT},
-    [PB_Table_automated_backup_policy] = {.rule = FIELD_REFUSED},
-    [PB_Table_tiered_storage_config] = {.rule = FIELD_REFUSED},
+    [PB_Table_automated_backup_policy] = {.rule = FIELD_KEPT,
+                                          .type = &backup_policy_type},
+    [PB_Table_tiered_storage_config] = {.rule = FIELD_KEPT},
     [PB_Table_row_key_schema] = {.rule = FIELD_KEPT},
 };
 
@@ -129,6 +132,29 @@ static void add_types(struct slice table, struct buf *extras)
     }
 }
 
+/* All rows are on one kind of storage: the setting is kept, for programs that
+ * manage it, and has no effect. */
+static int check_tiers(struct slice table, struct err *err)
+{
+    struct slice rule = pb_find(pb_find(table, PB_Table_tiered_storage_config),
+                                PB_TieredStorageConfig_infrequent_access);
+    struct slice age =
+        pb_find(rule, PB_TieredStorageRule_include_if_older_than);
+    int64_t us = 0;
+    int rc;
+    if (!pb_has_field(table, PB_Table_tiered_storage_config))
+        return 0;
+    rc = service_time_us(age,
+                         "tiered_storage_config.infrequent_access."
+                         "include_if_older_than",
+                         &us, err);
+    if (rc == 0 && us < TIER_AGE_US_MIN)
+        rc = err_set(err, ERR_INVALID,
+                     "tiered_storage_config.infrequent_access."
+                     "include_if_older_than must be at least 30 days");
+    return rc;
+}
+
 /* Append the extras of @table, a client's message. */
 static int read_extras(struct slice table,
                        struct table_families *families,
@@ -151,6 +177,10 @@ static int read_extras(struct slice table,
                      "Table.granularity: timestamps are in MILLIS here");
     if (rc == 0 && schema.len)
         rc = row_key_schema_check(schema, is_new_family, families, err);
+    if (rc == 0)
+        rc = backup_policy_check(buf_slice(out), err);
+    if (rc == 0)
+        rc = check_tiers(table, err);
     add_types(table, out);
     return rc;
 }
@@ -183,6 +213,8 @@ static int make_table(struct gateway *g,
     rc = admin_table_split(g, store_name, request, err);
     if (rc == 0)
         rc = table_extras_put(g, name, buf_slice(&extras), err);
+    if (rc == 0)
+        rc = backup_policy_note(g, name, SLICE_EMPTY, buf_slice(&extras), err);
     if (rc) /* All or nothing. */
         (void)!quarry_table_drop(g->quarry, store_name, NULL);
 out:
@@ -356,6 +388,10 @@ static int update_extras(struct gateway *g,
             pb_find_integer(request, PB_UpdateTableRequest_ignore_warnings) !=
                 0,
             err);
+    if (rc == 0)
+        rc = backup_policy_check(buf_slice(&merged), err);
+    if (rc == 0)
+        rc = check_tiers(buf_slice(&merged), err);
     if (rc == 0 &&
         !slice_eq(
             pb_find(buf_slice(&all), PB_Table_change_stream_config),
@@ -365,6 +401,9 @@ static int update_extras(struct gateway *g,
     if (rc == 0 && !slice_eq(buf_slice(&old), buf_slice(&merged)))
         rc = table_extras_replace(g, name, buf_slice(&old), found,
                                   buf_slice(&merged), err);
+    if (rc == 0)
+        rc = backup_policy_note(g, name, buf_slice(&old), buf_slice(&merged),
+                                err);
     buf_close(&merged);
     buf_close(&merged_all);
     buf_close(&all);

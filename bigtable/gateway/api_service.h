@@ -17,6 +17,7 @@ struct query_pool;
 struct api_auth;
 struct fiber;
 struct principal_views;
+struct response_params_cache;
 struct row_batch_pool;
 struct workers;
 
@@ -29,12 +30,14 @@ struct gateway {
     struct workers *workers;
     struct row_batch_pool *batches;
     struct app_profile_cache *profiles;
+    struct response_params_cache *params;
     struct query_pool *queries; /* That run. */
     struct gsql_engine *engine; /* Borrowed; NULL: no queries. */
     struct grpc_server *server;
     struct api_auth *auth;         /* NULL: callers are not authenticated. */
     struct principal_views *views; /* One for each caller. */
     struct fiber *reloading;       /* Reloads the tokens; NULL: none. */
+    struct fiber *scheduling;      /* Makes backups that are due. */
     unsigned *change_streams;      /* Open ones, of all callers. */
 };
 

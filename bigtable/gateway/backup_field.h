@@ -19,6 +19,7 @@ enum backup_field_kind {
     BACKUP_FIELD_TIME,
     BACKUP_FIELD_STATE,
     BACKUP_FIELD_SIZE,
+    BACKUP_FIELD_TRUTH, /* Of other messages that are filtered so. */
 };
 
 struct backup_field {

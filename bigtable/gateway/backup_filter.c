@@ -33,6 +33,7 @@ static const struct {
 };
 
 struct filter_parser {
+    const struct list_fields *fields;
     struct slice rest; /* Of the filter. */
     struct slice backup;
     struct err *err;
@@ -153,6 +154,13 @@ static int number_of(struct filter_parser *j,
         [PB_Backup_State_READY] = "READY",
     };
     uint64_t size;
+    if (kind == BACKUP_FIELD_TRUTH) {
+        *n = backup_text_equal(value, SLICE_LIT("true"));
+        return *n || backup_text_equal(value, SLICE_LIT("false"))
+                   ? 0
+                   : backup_filter_syntax_error(
+                         j, "true or false before what stands");
+    }
     if (kind == BACKUP_FIELD_TIME)
         return text_parse_time(value, n, j->err);
     if (kind == BACKUP_FIELD_SIZE) {
@@ -193,12 +201,13 @@ static int backup_filter_compare(struct filter_parser *j,
 static int take_comparison(struct filter_parser *j, bool *fits)
 {
     struct slice name = peek_word(j, true);
-    const struct backup_field *f = backup_field_find(name);
+    const struct backup_field *f = j->fields->find(name);
     struct slice value = SLICE_EMPTY;
     int rc;
     if (!f)
-        return backup_filter_syntax_error(j,
-                                          "a field (" BACKUP_FIELD_NAMES ")");
+        return err_set(j->err, ERR_INVALID,
+                       "filter: a field (%s) expected at '%.*s'",
+                       j->fields->names, SLICE_ARG(slice_sub(j->rest, 0, 40)));
     backup_filter_consume(j, name.len);
     for (size_t i = 0; i < ARRAY_LEN(operators); i++)
         if (take_text(j, operators[i].text)) {
@@ -263,12 +272,13 @@ static int take_filter(struct filter_parser *j, unsigned depth, bool *fits)
     return rc;
 }
 
-int backup_filter_fits(struct slice filter,
-                       struct slice backup,
-                       bool *fits,
-                       struct err *err)
+int list_filter_fits(const struct list_fields *fields,
+                     struct slice filter,
+                     struct slice message,
+                     bool *fits,
+                     struct err *err)
 {
-    struct filter_parser j = {filter, backup, err};
+    struct filter_parser j = {fields, filter, message, err};
     int rc;
     *fits = true;
     skip_space(&j);
@@ -278,4 +288,14 @@ int backup_filter_fits(struct slice filter,
     if (rc == 0 && j.rest.len > 0)
         rc = backup_filter_syntax_error(&j, "the end");
     return rc;
+}
+
+int backup_filter_fits(struct slice filter,
+                       struct slice backup,
+                       bool *fits,
+                       struct err *err)
+{
+    static const struct list_fields of_backups = {backup_field_find,
+                                                  BACKUP_FIELD_NAMES};
+    return list_filter_fits(&of_backups, filter, backup, fits, err);
 }

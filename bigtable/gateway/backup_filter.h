@@ -21,6 +21,23 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct backup_field;
+
+/* Fields of other messages that are filtered in this language: the one of a
+ * name, NULL for none, and all names for error messages. */
+struct list_fields {
+    const struct backup_field *(*find)(struct slice name);
+    const char *names;
+};
+
+/* Does @message fit @filter? Fields of the kind TRUTH are integers, whose
+ * values are true and false. Errors: as below. */
+MUST_CHECK int list_filter_fits(const struct list_fields *fields,
+                                struct slice filter,
+                                struct slice message,
+                                bool *fits,
+                                struct err *err);
+
 /* Does @backup, a Backup message, fit @filter? An empty filter fits all.
  * Errors: ERR_INVALID, for any backup. */
 MUST_CHECK int backup_filter_fits(struct slice filter,

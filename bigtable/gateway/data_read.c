@@ -22,8 +22,8 @@
 
 /* A message is sent from this size on: a small one first, so that the client
  * has rows to work on soon, and each as large as two before it, up to the
- * largest. It ends with a row, because clients demand that (the one for Go up
- * to 0.56 does), unless the row is larger than any message should be. */
+ * largest. It ends with a row, because clients demand that (the one for Go
+ * does), unless the row is larger than any message should be. */
 #define MESSAGE_BYTES_FIRST ((size_t)16 << 10)
 #define MESSAGE_BYTES_FULL  ((size_t)256 << 10)
 #define MESSAGE_BYTES_MAX   ((size_t)128 << 20)
@@ -145,7 +145,7 @@ static void fill_options(struct read *r)
         r->options.read_ahead_off = limit && limit <= SHORT_SCAN_ROWS;
 }
 
-/* What is read, and who reads it. */
+/* Open the table that is named, or none for a materialized view. */
 static int open_table(struct read *r, struct err *err)
 {
     const struct read_request *q = &r->request;

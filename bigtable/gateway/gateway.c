@@ -15,8 +15,10 @@
 #include "bigtable/gateway/api_auth.h"
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
+#include "bigtable/gateway/backup_schedule.h"
 #include "bigtable/gateway/principal_views.h"
 #include "bigtable/gateway/query_pool.h"
+#include "bigtable/gateway/response_params.h"
 #include "bigtable/gateway/row_batch.h"
 #include "bigtable/gateway/workers.h"
 
@@ -211,6 +213,7 @@ int gateway_open(struct world *w,
         .metrics = opts->metrics,
         .together = opts->together ? data_mutate_row : NULL,
         .each = reflection_answer,
+        .describe = response_params_describe,
         .handle_many = data_mutate_row_many,
         .buffered_bytes_max = opts->buffered_bytes_max,
         .tls = opts->tls,
@@ -226,6 +229,7 @@ int gateway_open(struct world *w,
     g->engine = opts->engine;
     g->batches = row_batch_pool_new();
     g->profiles = app_profile_cache_new();
+    g->params = response_params_cache_new();
     g->change_streams = mem_zalloc(1, sizeof(*g->change_streams));
     rc = instance_id_check(slice_str(g->home), err);
     if (rc == 0)
@@ -242,6 +246,9 @@ int gateway_open(struct world *w,
     if (rc) {
         gateway_close(g);
         g = NULL;
+    } else {
+        g->scheduling =
+            fiber_start(loop_self(), "gateway backups", backup_schedule_run, g);
     }
     *out = g;
     return rc;
@@ -267,21 +274,28 @@ void gateway_gather(const struct gateway *g, struct metric_set *out)
                (double)grpc_server_call_count(g->server));
 }
 
+static void end_fiber(struct fiber *f)
+{
+    if (!f)
+        return;
+    fiber_cancel(f);
+    fiber_join(f);
+}
+
 void gateway_close(struct gateway *g)
 {
     if (!g)
         return;
     grpc_server_close(g->server);
-    if (g->reloading) {
-        fiber_cancel(g->reloading);
-        fiber_join(g->reloading);
-    }
+    end_fiber(g->reloading);
+    end_fiber(g->scheduling);
     principal_views_free(g->views);
     api_auth_close(g->auth);
     query_pool_free(g->queries);
     workers_free(g->workers);
     row_batch_pool_free(g->batches);
     app_profile_cache_free(g->profiles);
+    response_params_cache_free(g->params);
     PRE(*g->change_streams == 0);
     mem_free(g->change_streams);
     mem_free(g->home);

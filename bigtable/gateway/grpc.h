@@ -67,6 +67,12 @@ typedef int (*grpc_enter)(void *ctx,
 /* The call has ended. */
 typedef void (*grpc_leave)(void *ctx, void *entered);
 
+/* Bytes of grpc_set_params()'s value, with its NUL, at most. */
+#define GRPC_PARAMS_BYTES 192
+
+/* A call is about to be handled, by its handler or with others. May park. */
+typedef void (*grpc_describe)(void *ctx, struct grpc_call *call);
+
 /* Append the answer to @request, one of a stream, to @out; an error ends the
  * stream with it as the status. Does not park. */
 typedef int (*grpc_each)(void *ctx,
@@ -93,6 +99,7 @@ struct grpc_options {
                                say who they are; NULL: none. */
     grpc_enter enter;       /* NULL: the context is ctx; not of those that go */
     grpc_leave leave;       /* together. Both or none. */
+    grpc_describe describe; /* With ctx; NULL: nothing. */
     /* The method whose calls go together when they come at once, by its
      * handler; NULL: none. */
     grpc_handler together;
@@ -142,6 +149,12 @@ size_t grpc_server_buffered_bytes(const struct grpc_server *s);
 /* The message, uncompressed. Borrowed until the handler returns, which may
  * write over it. */
 struct slice grpc_request(const struct grpc_call *call);
+
+/* "/package.Service/Method". Borrowed. */
+const char *grpc_path(const struct grpc_call *call);
+/* Let the reply have the header x-goog-ext-425905942-bin, in base64: @value,
+ * copied. PRE: shorter than GRPC_PARAMS_BYTES. */
+void grpc_set_params(struct grpc_call *call, struct slice value);
 
 /* An empty buffer that belongs to the call and has been begun. */
 struct buf *grpc_scratch(struct grpc_call *call);

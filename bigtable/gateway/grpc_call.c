@@ -408,6 +408,18 @@ int grpc_send(struct grpc_call *call, struct buf *b, struct err *err)
     return rc;
 }
 
+const char *grpc_path(const struct grpc_call *call)
+{
+    return call->method->path;
+}
+
+void grpc_set_params(struct grpc_call *call, struct slice value)
+{
+    PRE(value.len < sizeof(call->params));
+    memcpy(call->params, value.data, value.len);
+    call->params[value.len] = '\0';
+}
+
 void grpc_set_code(struct grpc_call *call, enum grpc_code code)
 {
     call->code = code;

@@ -102,6 +102,7 @@ struct grpc_call {
     bool deferred;      /* The stream waits for more of the reply. */
     bool finished;      /* The handler has returned. */
     bool waiting;       /* The fiber waits for room. */
+    char params[GRPC_PARAMS_BYTES]; /* grpc_set_params(); "": none. */
     bool code_set;
     enum grpc_code code;
     struct buf text;   /* Of the status; empty: none. */

@@ -53,6 +53,18 @@ static nghttp2_nv trace_header(const struct grpc_call *call,
     return grpc_reply_header("traceresponse", slice_str(text));
 }
 
+#define PARAMS_HEADER "x-goog-ext-425905942-bin"
+
+/* Where the reply comes from, which clients read in headers or in trailers.
+ * Adds to @nv, and returns how many: one at most. */
+static size_t params_header(const struct grpc_call *call, nghttp2_nv *nv)
+{
+    if (*call->params == '\0')
+        return 0;
+    *nv = grpc_reply_header(PARAMS_HEADER, slice_str(call->params));
+    return 1;
+}
+
 /* grpc-status, grpc-message and the details: what the handler set, or, for who
  * should come again, when. */
 #define STATUS_HEADERS_MAX 3
@@ -98,11 +110,13 @@ static size_t status_headers(const struct grpc_call *call,
 /* The status behind the last message. Returns 0 or nghttp2's error. */
 static int submit_trailers(struct grpc_call *call)
 {
-    nghttp2_nv nv[STATUS_HEADERS_MAX];
+    nghttp2_nv nv[STATUS_HEADERS_MAX + 1];
     struct status_texts texts = {BUF_INIT, BUF_INIT};
     size_t count = status_headers(call, nv, &texts);
-    int rc = nghttp2_submit_trailer(call->connection->session, call->stream, nv,
-                                    count);
+    int rc;
+    count += params_header(call, nv + count);
+    rc = nghttp2_submit_trailer(call->connection->session, call->stream, nv,
+                                count);
     status_texts_close(&texts);
     return rc;
 }
@@ -194,7 +208,7 @@ void grpc_reply_begin(struct grpc_call *call)
     char timing[TIMING_BYTES];
     char trace[TRACEPARENT_TEXT_BYTES];
     size_t count = 3;
-    nghttp2_nv nv[5] = {
+    nghttp2_nv nv[6] = {
         fixed_header(":status", "200"),
         fixed_header("content-type", GRPC_CONTENT_TYPE),
         timing_header(call, timing),
@@ -203,6 +217,7 @@ void grpc_reply_begin(struct grpc_call *call)
         nv[count++] = fixed_header("grpc-encoding", "gzip");
     if (call->has_trace)
         nv[count++] = trace_header(call, trace);
+    count += params_header(call, nv + count);
     begin_replying(call);
     submit_response(call, nv, count, &source);
 }
@@ -212,7 +227,7 @@ void grpc_reply_status(struct grpc_call *call)
 {
     char timing[TIMING_BYTES];
     char trace[TRACEPARENT_TEXT_BYTES];
-    nghttp2_nv nv[5 + STATUS_HEADERS_MAX] = {
+    nghttp2_nv nv[6 + STATUS_HEADERS_MAX] = {
         fixed_header(":status", "200"),
         fixed_header("content-type", GRPC_CONTENT_TYPE),
         fixed_header("grpc-accept-encoding", "identity,gzip"),
@@ -222,6 +237,7 @@ void grpc_reply_status(struct grpc_call *call)
     size_t count = 4;
     if (call->has_trace)
         nv[count++] = trace_header(call, trace);
+    count += params_header(call, nv + count);
     count += status_headers(call, nv + count, &texts);
     call->responded = true;
     submit_response(call, nv, count, NULL);

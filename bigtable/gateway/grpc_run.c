@@ -94,6 +94,13 @@ grpc_run_trace_end(const struct grpc_call *call, struct span *span, int rc)
     span_end(span, rc);
 }
 
+static void describe_call(struct grpc_call *call)
+{
+    const struct grpc_options *o = &call->server->options;
+    if (o->describe && call->method->handle)
+        o->describe(o->ctx, call);
+}
+
 static void run_call(void *arg)
 {
     struct grpc_call *call = arg;
@@ -107,6 +114,8 @@ static void run_call(void *arg)
     rc = fiber_check(&err);
     if (rc == 0)
         rc = grpc_call_uncompress(call, &err);
+    if (rc == 0)
+        describe_call(call);
     if (rc == 0)
         rc = grpc_run_handle(call, &err);
     grpc_run_trace_end(call, &span, rc);
@@ -151,6 +160,8 @@ static void run_crowd(void *arg)
         span_begin_root(&span, server->world, SPAN_SERVER,
                         grpc_run_name(good[0]), &caller, 0);
         span_number(&span, "calls_together", (int64_t)count);
+        for (size_t i = 0; i < count; i++)
+            describe_call(good[i]);
         server->options.handle_many(server->options.ctx, good, count);
         span_end(&span, 0);
     }

@@ -97,8 +97,7 @@ void grpc_put_retry_info(struct buf *out, uint64_t us)
     buf_close(&info);
 }
 
-/* Append @bytes as binary headers carry them: base64 without padding. */
-static void put_base64(struct buf *out, struct slice bytes)
+void grpc_put_base64(struct buf *out, struct slice bytes)
 {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -122,7 +121,7 @@ void grpc_put_details(struct buf *out,
     pb_put_integer(&status, PB_Status_code, (int64_t)code);
     pb_put_bytes(&status, PB_Status_message, text);
     pb_put_bytes(&status, PB_Status_details, detail);
-    put_base64(out, buf_slice(&status));
+    grpc_put_base64(out, buf_slice(&status));
     buf_close(&status);
 }
 

@@ -41,6 +41,9 @@ const char *grpc_code_name(enum grpc_code code);
  * and '%', as %XX. */
 void grpc_put_message(struct buf *out, struct slice text);
 
+/* Append @bytes as binary headers carry them: base64 without padding. */
+void grpc_put_base64(struct buf *out, struct slice bytes);
+
 /* Append a google.protobuf.Any: a google.rpc.RetryInfo of @retry_us. */
 void grpc_put_retry_info(struct buf *out, uint64_t retry_us);
 

@@ -75,6 +75,10 @@ static int put_schema(struct gateway *g,
     pb_copy_fields(out, buf_slice(&extras), PB_Table_restore_info, true);
     change_config_put(out, info->changes);
     pb_copy_fields(out, buf_slice(&extras), PB_Table_deletion_protection, true);
+    pb_copy_fields(out, buf_slice(&extras), PB_Table_automated_backup_policy,
+                   true);
+    pb_copy_fields(out, buf_slice(&extras), PB_Table_tiered_storage_config,
+                   true);
     pb_copy_fields(out, buf_slice(&extras), PB_Table_row_key_schema, true);
     quarry_table_info_free(info);
     buf_close(&extras);

@@ -40,6 +40,7 @@ void view_key_clear(struct view_key *k)
 
 void view_key_add(struct view_key *k, struct slice field)
 {
+    PRE(k->fields > 0 || k->out.len == 0);
     if (field.len == 0) {
         k->empty++;
         return;
@@ -63,6 +64,7 @@ struct slice view_key_end(struct view_key *k)
 {
     if (k->out.len == 0)
         buf_append(&k->out, "\0\0", 2);
+    POST(k->out.len > 0);
     return buf_slice(&k->out);
 }
 

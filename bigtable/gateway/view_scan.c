@@ -101,6 +101,7 @@ static int compare_columns(const struct view_scan *s, size_t a, size_t b)
 static int order_column(struct view_scan *s, size_t i, struct err *err)
 {
     size_t at = s->order_count;
+    PRE(i < s->count && at < s->count);
     while (at && compare_columns(s, i, s->order[at - 1]) < 0) {
         s->order[at] = s->order[at - 1];
         at--;
@@ -200,7 +201,7 @@ static void put_range(struct buf *out, const struct quarry_range *r)
     buf_append_byte(out, ')');
 }
 
-/* What is asked for as a condition, if keys are bytes of a column. */
+/* The bounds of the request as a condition, if keys are bytes of a column. */
 static void put_bounds(const struct view_scan *s, struct buf *out)
 {
     const struct request_rows *w = s->wanted;
@@ -414,6 +415,7 @@ static struct slice make_key(struct view_scan *s)
 static void make_row(struct view_scan *s, struct slice key)
 {
     size_t count = 0;
+    PRE(s->next == s->count && key.len > 0);
     s->cells[count++] = (struct quarry_cell){.family = SLICE_LIT("default"),
                                              .qualifier = SLICE_EMPTY,
                                              .value = SLICE_EMPTY,
@@ -426,6 +428,7 @@ static void make_row(struct view_scan *s, struct slice key)
                                                      .value = value_slice(s, v),
                                                      .label = SLICE_EMPTY};
     }
+    POST(count <= s->count + 1);
     s->row = (struct quarry_row){key, s->cells, count};
 }
 

@@ -1,4 +1,4 @@
-/* What names a selected column has, and which of them identify a row of the
+/* The names of selected columns, and which columns identify a row of the
  * result: a materialized view makes its rows' keys of these.
  *
  * Pure.

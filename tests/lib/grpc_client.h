@@ -28,6 +28,8 @@ struct grpc_reply {
     bool gzip;         /* grpc-encoding. */
     char details[128]; /* grpc-status-details-bin, cut; "": none. */
     char timing[32];   /* server-timing, likewise. */
+    char params[128];  /* x-goog-ext-425905942-bin, likewise; */
+    int params_count;  /* how often it came. */
     bool trailers_only;
     bool closed;
 };
@@ -87,6 +89,10 @@ static int client__on_header(nghttp2_session *session,
     } else if (slice_eq_str(n, "server-timing")) {
         snprintf(c->reply->timing, sizeof(c->reply->timing), "%.*s",
                  SLICE_ARG(v));
+    } else if (slice_eq_str(n, "x-goog-ext-425905942-bin")) {
+        snprintf(c->reply->params, sizeof(c->reply->params), "%.*s",
+                 SLICE_ARG(v));
+        c->reply->params_count++;
     } else if (slice_eq_str(n, "grpc-encoding")) {
         c->reply->gzip = slice_eq_str(v, "gzip");
     }

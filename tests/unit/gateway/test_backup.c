@@ -144,4 +144,148 @@ START_TEST(test_backups)
 
 END_TEST
 
-TEST_MAIN("backup", test_backups)
+/* --- policies ------------------------------------------------------------ */
+
+#define DAY_S INT64_C(86400)
+
+/* Keep automated backups of the table for @days; 0: make none. */
+static int set_policy(int64_t days)
+{
+    struct buf b = BUF_INIT;
+    size_t table = pb_open(&b, 1);
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    if (days) {
+        size_t policy = pb_open(&b, 13);
+        put_expiry(&b, 1, days * DAY_S);
+        pb_close(&b, policy);
+    }
+    pb_close(&b, table);
+    table = pb_open(&b, 2);
+    pb_put_bytes(&b, 1, SLICE_LIT("automated_backup_policy"));
+    pb_close(&b, table);
+    return call(TABLES "UpdateTable", &b);
+}
+
+/* The client connects again: an idle connection would be closed. */
+static void pass_hours(uint64_t hours)
+{
+    grpc_client_close(&client);
+    world_sleep_us(world, hours * 3600 * 1000000);
+    client = (struct grpc_client){.stream = 0};
+    grpc_client_open(&client, gateway_address(gateway));
+}
+
+/* The table's backups; the first is restored as the table "copy". */
+static size_t count_backups(bool restores)
+{
+    struct slice message = SLICE_EMPTY;
+    struct slice first = SLICE_EMPTY;
+    struct cursor c;
+    struct pb_field f;
+    size_t at = 0;
+    size_t count = 0;
+    ck_assert_int_eq(list_backups("source_table=" TABLE), GRPC_OK);
+    ck_assert(grpc_reply_next(&reply, &at, &message));
+    c = cursor_make(message);
+    while (pb_next(&c, &f))
+        if (pb_is_bytes(&f, 1) && count++ == 0)
+            first = pb_find(f.bytes, 1);
+    if (restores) {
+        char *name = mem_strndup(first.data, first.len);
+        ck_assert_int_eq(restore(TABLES "RestoreTable", "copy", name), GRPC_OK);
+        mem_free(name);
+    }
+    return count;
+}
+
+static void run_policy(void *arg)
+{
+    struct quarry_snapshots *snapshots;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    ck_assert_int_eq(write_cell("r", "f", "q", 1000, SLICE_LIT("v")), GRPC_OK);
+    ck_assert_int_eq(set_policy(2), GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(set_policy(3), GRPC_OK);
+    pass_hours(23);
+    ck_assert_uint_eq(count_backups(false), 0);
+    pass_hours(2);
+    ck_assert_uint_eq(count_backups(true), 1);
+    /* A server that is started again neither forgets nor repeats. */
+    close_all();
+    open_all();
+    pass_hours(1);
+    ck_assert_uint_eq(count_backups(false), 1);
+    pass_hours(24);
+    ck_assert_uint_eq(count_backups(false), 2);
+    ck_assert_int_eq(set_policy(0), GRPC_OK);
+    pass_hours(25);
+    ck_assert_uint_eq(count_backups(false), 2);
+    /* Nobody asks: they go all the same. */
+    pass_hours(3 * 24);
+    ck_assert_int_eq(quarry_snapshot_list(quarry, &snapshots, NULL), 0);
+    ck_assert_uint_eq(snapshots->count, 0);
+    quarry_snapshots_free(snapshots);
+    close_all();
+}
+
+START_TEST(test_policy)
+{
+    /* A table with a policy is backed up once a day, also by a server that
+     * restarts, and each backup goes when its time is over. */
+    run(run_policy);
+}
+
+END_TEST
+
+/* --- hot backups --------------------------------------------------------- */
+
+static int create_hot(const char *id, int64_t type, int64_t standard_s)
+{
+    struct buf b = BUF_INIT;
+    size_t backup;
+    int64_t now_s = (int64_t)(world_now_us(world) / 1000000);
+    pb_put_bytes(&b, 1, SLICE_LIT(CLUSTER));
+    pb_put_bytes(&b, 2, slice_str(id));
+    backup = pb_open(&b, 3);
+    pb_put_bytes(&b, 2, SLICE_LIT(TABLE));
+    put_expiry(&b, 3, now_s + 5 * DAY_S);
+    pb_put_integer(&b, 11, type);
+    put_expiry(&b, 12, now_s + standard_s);
+    pb_close(&b, backup);
+    return call(TABLES "CreateBackup", &b);
+}
+
+static uint64_t type_of(const char *name)
+{
+    struct slice message;
+    size_t at = 0;
+    ck_assert_int_eq(call_named(TABLES "GetBackup", name), GRPC_OK);
+    ck_assert(grpc_reply_next(&reply, &at, &message));
+    ck_assert(pb_has_field(message, 12));
+    return pb_find_integer(message, 11);
+}
+
+static void run_hot(void *arg)
+{
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    ck_assert_int_eq(create_hot("b", 1, DAY_S), GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(create_hot("b", 2, 3600), GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(create_hot("b", 2, DAY_S), GRPC_OK);
+    ck_assert_uint_eq(type_of(CLUSTER "/backups/b"), 2);
+    pass_hours(25);
+    ck_assert_uint_eq(type_of(CLUSTER "/backups/b"), 1);
+    close_all();
+}
+
+START_TEST(test_hot)
+{
+    /* A hot backup is a standard one from the time on that it has. */
+    run(run_hot);
+}
+
+END_TEST
+
+TEST_MAIN("backup", test_backups, test_policy, test_hot)

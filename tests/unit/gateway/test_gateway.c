@@ -392,7 +392,7 @@ static void run_large(void *arg)
     text = rows_text();
     ck_assert(strlen(text) > 100000 * 10);
     mem_free(text);
-    buf_append_fill(&value, 'x', (size_t)3 << 20);
+    buf_append_fill(&value, 'x', (size_t)5 << 20);
     ck_assert_int_eq(write_cell("big", "f", "q", 1000, buf_slice(&value)), 0);
     b = read_request();
     {
@@ -401,7 +401,7 @@ static void run_large(void *arg)
         pb_close(&b, rows);
     }
     call(DATA "ReadRows", &b);
-    expect_rows("big{f:q@1000=<3145728>}\n");
+    expect_rows("big{f:q@1000=<5242880>}\n");
     close_all();
     buf_close(&value);
 }

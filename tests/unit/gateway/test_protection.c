@@ -188,6 +188,40 @@ START_TEST(test_clusters_and_backups)
 
 END_TEST
 
+static int list_filtered(const char *filter)
+{
+    struct buf b = BUF_INIT;
+    pb_put_bytes(&b, 1, slice_str(filter));
+    pb_put_bytes(&b, 4, SLICE_LIT("operations"));
+    return call(OPERATIONS "ListOperations", &b);
+}
+
+static void expect_filtered(const char *filter, size_t expected)
+{
+    struct cursor c;
+    struct pb_field f;
+    size_t count = 0;
+    ck_assert_int_eq(list_filtered(filter), GRPC_OK);
+    c = cursor_make(reply_message());
+    while (pb_next(&c, &f))
+        count += pb_is_bytes(&f, 1);
+    ck_assert_msg(count == expected, "%s: %zu", filter, count);
+}
+
+static void expect_filters(void)
+{
+    expect_filtered("done = true", 3);
+    expect_filtered("NOT done=true", 0);
+    expect_filtered("metadata.@type:CreateCluster", 2);
+    expect_filtered("response.@type = "
+                    "type.googleapis.com/google.bigtable.admin.v2.Table",
+                    1);
+    expect_filtered("done=true AND (name:tables OR name:c1)", 2);
+    ck_assert_int_eq(list_filtered("done = perhaps"), GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(list_filtered("state = READY"), GRPC_INVALID_ARGUMENT);
+    ck_assert(strstr(buf_cstr(&reply.text), "metadata.@type"));
+}
+
 static size_t list_operations(const char *name, int64_t size, struct buf *token)
 {
     struct buf b = BUF_INIT;
@@ -212,7 +246,6 @@ static void run_operations(void *arg)
 {
     struct buf name = BUF_INIT;
     struct buf token = BUF_INIT;
-    struct buf b = BUF_INIT;
     (void)arg;
     open_all();
     ck_assert_int_eq(create_table("t"), GRPC_OK);
@@ -240,8 +273,7 @@ static void run_operations(void *arg)
     ck_assert_uint_gt(token.len, 0);
     ck_assert_uint_eq(list_operations("operations", 2, &token), 1);
     ck_assert_uint_eq(token.len, 0);
-    pb_put_bytes(&b, 1, SLICE_LIT("done=true"));
-    ck_assert_int_eq(call(OPERATIONS "ListOperations", &b), GRPC_UNIMPLEMENTED);
+    expect_filters();
     ck_assert_int_eq(call_named(OPERATIONS "DeleteOperation", buf_cstr(&name)),
                      GRPC_OK);
     ck_assert_int_eq(call_named(OPERATIONS "GetOperation", buf_cstr(&name)),

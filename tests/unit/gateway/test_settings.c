@@ -205,11 +205,28 @@ static const struct sent table_fields[] = {
             GRPC_INVALID_ARGUMENT,
             "\x0a\x02\x08\x0a"),
     MESSAGE("stats", 12, IGNORED, "\x08\x01"),
+    /* 3 days, a day; 10 s; 3 days, 10 s. */
     MESSAGE("automated_backup_policy",
             13,
-            GRPC_UNIMPLEMENTED,
+            KEPT,
+            "\x0a\x04\x08\x80\xe9\x0f\x12\x04\x08\x80\xa3\x05"),
+    MESSAGE("automated_backup_policy",
+            13,
+            GRPC_INVALID_ARGUMENT,
             "\x0a\x02\x08\x0a"),
-    MESSAGE("tiered_storage_config", 14, GRPC_UNIMPLEMENTED, "\x0a\x00"),
+    MESSAGE("automated_backup_policy",
+            13,
+            GRPC_INVALID_ARGUMENT,
+            "\x0a\x04\x08\x80\xe9\x0f\x12\x02\x08\x0a"),
+    /* 30 days; 10 s. */
+    MESSAGE("tiered_storage_config",
+            14,
+            KEPT,
+            "\x0a\x07\x0a\x05\x08\x80\x9a\x9e\x01"),
+    MESSAGE("tiered_storage_config",
+            14,
+            GRPC_INVALID_ARGUMENT,
+            "\x0a\x04\x0a\x02\x08\x0a"),
     MESSAGE("row_key_schema", 15, GRPC_INVALID_ARGUMENT, KEY_FIELD),
     INTEGER("unknown", UNKNOWN, GRPC_UNIMPLEMENTED, 1),
 };
@@ -231,7 +248,7 @@ static const struct sent backup_fields[] = {
     MESSAGE("encryption_info", 9, IGNORED, "\x18\x02"),
     MESSAGE("source_backup", 10, IGNORED, "x"),
     INTEGER("backup_type", 11, KEPT, 2),
-    MESSAGE("hot_to_standard_time", 12, GRPC_UNIMPLEMENTED, TIME),
+    MESSAGE("hot_to_standard_time", 12, GRPC_INVALID_ARGUMENT, TIME),
     INTEGER("unknown", UNKNOWN, GRPC_UNIMPLEMENTED, 1),
 };
 
@@ -293,6 +310,49 @@ static void open_instance(void)
     ck_assert_int_eq(
         create(INSTANCES "CreateCluster", INSTANCE, "first", &none), GRPC_OK);
 }
+
+static int read_as(const char *profile)
+{
+    struct buf b = read_request();
+    pb_put_bytes(&b, 5, slice_str(profile));
+    return call(DATA "ReadRows", &b);
+}
+
+static void run_params(void *arg)
+{
+    /* A ResponseParams: zone "here", cluster "c". */
+    static const char params[] = "CgRoZXJlEgFj";
+    struct buf cluster = BUF_INIT;
+    (void)arg;
+    open_all();
+    pb_put_bytes(&cluster, 2, SLICE_LIT("projects/p/locations/here"));
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    ck_assert_int_eq(reply.params_count, 0); /* Not of the data API. */
+    ck_assert_int_eq(create(INSTANCES "CreateCluster", INSTANCE, "c", &cluster),
+                     GRPC_OK);
+    for (int i = 0; i < 2; i++) { /* Read, and recalled. */
+        ck_assert_int_eq(write_cell("r", "f", "q", 1000, SLICE_LIT("v")),
+                         GRPC_OK);
+        ck_assert_str_eq(reply.params, params);
+        ck_assert_int_eq(reply.params_count, 2); /* Headers and trailers. */
+        ck_assert_int_eq(read_as("nobody"), GRPC_NOT_FOUND);
+        ck_assert_str_eq(reply.params, params);
+        ck_assert_int_eq(reply.params_count, 1); /* A status alone. */
+    }
+    ck_assert_int_eq(call_named(DATA "PingAndWarm", INSTANCE), GRPC_OK);
+    ck_assert_str_eq(reply.params, params);
+    buf_close(&cluster);
+    close_all();
+}
+
+START_TEST(test_response_params)
+{
+    /* Replies of the data API, also those that are a status alone, say in which
+     * zone and cluster they were made. */
+    run(run_params);
+}
+
+END_TEST
 
 static void run_undelete(void *arg)
 {
@@ -439,13 +499,6 @@ START_TEST(test_clusters)
 }
 
 END_TEST
-
-static int read_as(const char *profile)
-{
-    struct buf b = read_request();
-    pb_put_bytes(&b, 5, slice_str(profile));
-    return call(DATA "ReadRows", &b);
-}
 
 static int write_as(const char *profile)
 {
@@ -793,4 +846,5 @@ TEST_MAIN("settings",
           test_families,
           test_row_key_schemas,
           test_restored_tables,
-          test_undelete)
+          test_undelete,
+          test_response_params)
