@@ -116,6 +116,7 @@ int chubby_connect(struct world *w,
     rc = lock_client_connect(w, opts, out, &why);
     if (rc && why.detail == ERR_DETAIL_LOCK_SERVICE)
         return connect_named(w, opts, &why, out, err);
+    POST(rc == 0 || why.code == rc);
     return rc ? err_copy(err, &why) : 0;
 }
 

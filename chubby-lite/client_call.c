@@ -25,12 +25,11 @@ static int pause_before(struct lock_client *c,
                         struct err *err)
 {
     uint64_t us = leader_pause_us(c->leader, s);
-    int rc = 0;
 
     if (us)
-        rc = wait_queue_wait(&c->changed, world_mono_ns(c->world) + us * 1000,
-                             NULL);
-    return rc == ERR_DEADLINE || rc == 0 ? fiber_check(err) : rc;
+        (void)!wait_queue_wait(&c->changed,
+                               world_mono_ns(c->world) + us * 1000, NULL);
+    return fiber_check(err);
 }
 
 /* Wait while the session is in jeopardy. */
