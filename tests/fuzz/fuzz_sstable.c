@@ -67,6 +67,30 @@ static void seal(char *file, size_t len, const char *handle)
     put_le32(file + offset + stored + 1, crc32c(file + offset, stored + 1));
 }
 
+/* And behind every data block that the index block at @h names. */
+static void seal_data(char *file, size_t len, const struct block_handle *index)
+{
+    struct block_iter it;
+    int steps = 0;
+
+    block_iter_init(&it);
+    if (block_iter_open(
+            &it, slice_make(file + index->offset, index->stored_bytes), NULL)) {
+        block_iter_close(&it);
+        return;
+    }
+    for (block_iter_first(&it); it.valid && steps < 100; steps++) {
+        struct cursor c = cursor_make(block_iter_value(&it));
+        struct block_handle h;
+        block_handle_get(&c, len, &h);
+        if (!c.bad && h.stored_bytes > 0)
+            put_le32(file + h.offset + h.stored_bytes + 1,
+                     crc32c(file + h.offset, (size_t)h.stored_bytes + 1));
+        block_iter_next(&it);
+    }
+    block_iter_close(&it);
+}
+
 /* And behind every block that the top names. */
 static void seal_partitions(char *file, size_t len, const char *handle)
 {
@@ -87,6 +111,7 @@ static void seal_partitions(char *file, size_t len, const char *handle)
                 put_le64(h, e.index.offset);
                 put_le32(h + 8, e.index.stored_bytes);
                 seal(file, len, h);
+                seal_data(file, len, &e.index);
             }
             block_iter_next(&it);
         }
