@@ -27,8 +27,8 @@ static int pause_before(struct lock_client *c,
     uint64_t us = leader_pause_us(c->leader, s);
 
     if (us)
-        (void)!wait_queue_wait(&c->changed,
-                               world_mono_ns(c->world) + us * 1000, NULL);
+        (void)!wait_queue_wait(&c->changed, world_mono_ns(c->world) + us * 1000,
+                               NULL);
     return fiber_check(err);
 }
 
