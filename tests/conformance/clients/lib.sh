@@ -90,3 +90,28 @@ checkout() {
     [ -n "${!2:-}" ] && [ -d "${!2:-}" ] ||
         skip "\$$2 does not name a checkout of $1"
 }
+
+# maven_classpath DIRECTORY GROUP:ARTIFACT:VERSION…: the packages and all that
+# they need, named in DIRECTORY/classpath.
+maven_classpath() {
+    local dir=$1 artifact
+    shift
+    [ ! -s "$dir/classpath" ] || return 0
+    mkdir -p "$dir"
+    {
+        echo '<project><modelVersion>4.0.0</modelVersion><groupId>t</groupId>'
+        echo '<artifactId>t</artifactId><version>1</version><dependencies>'
+        for artifact; do
+            echo "$artifact" | sed 's|^\(.*\):\(.*\):\(.*\)$|<dependency>\
+<groupId>\1</groupId><artifactId>\2</artifactId><version>\3</version>\
+</dependency>|'
+        done
+        echo '</dependencies></project>'
+    } >"$dir/pom.xml"
+    mvn -B -ntp -q -f "$dir/pom.xml" -Dmaven.repo.local="$cache/maven" \
+        dependency:build-classpath -Dmdep.outputFile=classpath \
+        >"$clients_work/mvn" 2>&1 || {
+        grep -m 3 ERROR "$clients_work/mvn"
+        skip "Maven cannot fetch $*"
+    }
+}
