@@ -383,6 +383,11 @@ uint64_t tablet_changes_bytes(struct tablet_changes *c)
     return bytes;
 }
 
+uint64_t tablet_changes_bytes_max(const struct tablet_changes *c)
+{
+    return atomic_load(&c->keep_bytes);
+}
+
 struct change_file **tablet_changes_files(struct tablet_changes *c,
                                           size_t *count,
                                           uint64_t *floor,

@@ -177,6 +177,8 @@ void tablet_changes_reset(struct tablet_changes *c,
 
 /* Of its files, the tables that are in use not counted. Any thread. */
 uint64_t tablet_changes_bytes(struct tablet_changes *c);
+/* Up to how many bytes they are kept; 0: without a bound. Any thread. */
+uint64_t tablet_changes_bytes_max(const struct tablet_changes *c);
 
 /* All files, each with one more reference, in an owned array; *@floor and
  * *@floor_us as they are then. */

@@ -121,6 +121,19 @@ static void put_hottest(struct metric_set *out, struct tablet_sums *sums)
     hash_map_close(&sums->hottest);
 }
 
+static void
+put_changes(struct metric_set *out, struct tablet_changes *c, const char *table)
+{
+    uint64_t limit = tablet_changes_bytes_max(c);
+    if (!atomic_load(&c->on))
+        return;
+    metric_put(out, METRIC_tablet_changes_bytes, METRIC_LABELS(table),
+               (double)tablet_changes_bytes(c));
+    if (limit)
+        metric_put(out, METRIC_tablet_changes_limit_bytes, METRIC_LABELS(table),
+                   (double)limit);
+}
+
 static void put_tablet(struct metric_set *out,
                        const struct table_part_view *v,
                        const char *table,
@@ -134,9 +147,7 @@ static void put_tablet(struct metric_set *out,
     if (atomic_load(&t->unsplittable_bytes))
         metric_put(out, METRIC_tablet_unsplittable_bytes, METRIC_LABELS(table),
                    (double)atomic_load(&t->unsplittable_bytes));
-    if (atomic_load(&t->changes->on))
-        metric_put(out, METRIC_tablet_changes_bytes, METRIC_LABELS(table),
-                   (double)tablet_changes_bytes(t->changes));
+    put_changes(out, t->changes, table);
     for (size_t i = 0; i < count; i++)
         put_group(out, t->groups[i], table, v->schema->groups[i].name, sums);
     put_families(out, t, v->schema, table);

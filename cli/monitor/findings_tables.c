@@ -85,6 +85,47 @@ void rule_tablet_unsplittable(const struct finding_facts *f,
                 say_unsplittable(&f->nodes[i], &x, out);
 }
 
+/* Files of changes go whole, so that a bound that holds leaves some room. */
+#define CHANGES_FULL 0.9
+
+static void say_cut(const struct fact_node *n,
+                    const struct fact_sample *x,
+                    double limit,
+                    struct finding_list *out)
+{
+    PRE(limit > 0);
+    finding_add(out, FINDING_WARNING, "node %s table %.*s", n->name,
+                SLICE_ARG(x->first));
+    finding_say(out,
+                "The changes of table %.*s on node %s have %s of %s: the "
+                "oldest go before their time.",
+                SLICE_ARG(x->first), n->name, finding_bytes(out, x->value),
+                finding_bytes(out, limit));
+    finding_link(out, "/tables/%.*s", SLICE_ARG(x->first));
+}
+
+static double changes_limit(const struct fact_look *l, struct slice table)
+{
+    struct fact_sample x;
+    for (size_t k = 0;
+         fact_sample(l, "quarry_tablet_changes_limit_bytes", k, &x); k++)
+        if (slice_eq(x.first, table))
+            return x.value;
+    return 0;
+}
+
+void rule_changes_cut(const struct finding_facts *f, struct finding_list *out)
+{
+    const char *name = "quarry_tablet_changes_bytes";
+    struct fact_sample x;
+    for (size_t i = 0; i < f->node_count; i++)
+        for (size_t k = 0; fact_sample(&f->nodes[i].now, name, k, &x); k++) {
+            double limit = changes_limit(&f->nodes[i].now, x.first);
+            if (limit > 0 && x.value >= CHANGES_FULL * limit)
+                say_cut(&f->nodes[i], &x, limit, out);
+        }
+}
+
 /* --- load ---------------------------------------------------------------- */
 
 static double load_of(const struct fact_tablet *t)

@@ -71,6 +71,24 @@ static const struct finding_case cases[] = {
      "tablet_unsplittable",
      {{.address = "a:1", .metrics = STARTED}},
      .count = 0},
+    {"changes up to their bound",
+     "changes_cut",
+     {{.address = "a:1",
+       .metrics = "quarry_tablet_changes_bytes{table=\"s\"} 2147483648\n"
+                  "quarry_tablet_changes_bytes{table=\"t\"} 1073741824\n"
+                  "quarry_tablet_changes_limit_bytes{table=\"t\"} "
+                  "1073741824\n"}},
+     .count = 1,
+     .severity = FINDING_WARNING,
+     .sentence = "The changes of table t on node a:1 have 1 GiB of 1 GiB: the "
+                 "oldest go before their time."},
+    {"changes with room",
+     "changes_cut",
+     {{.address = "a:1",
+       .metrics = "quarry_tablet_changes_bytes{table=\"t\"} 1073741824\n"
+                  "quarry_tablet_changes_limit_bytes{table=\"t\"} "
+                  "2147483648\n"}},
+     .count = 0},
     {"even load",
      "tablet_hot",
      {{.address = "a:1", .metrics = CPU("20"), .before = CPU("10")}},
