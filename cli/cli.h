@@ -134,6 +134,12 @@ MUST_CHECK int
 cli_read_wombat(const char *given, struct buf *out, struct err *err);
 
 struct args;
+struct archive_policy;
+/* If --robots asks for it, add what the robots.txt files in @table say to
+ * @policy, which may be NULL. Parks. */
+MUST_CHECK int cli_read_robots(struct quarry_table *table,
+                               struct archive_policy *policy,
+                               struct err *err);
 /* Open the table of ranks that --ranks names, or, without the option, the
  * command's own table if it has the family rank, else the table "rank", if
  * there is one. *@out is owned; NULL: there is none. */

@@ -13,6 +13,7 @@
 #include "cli/remote_call.h"
 #include "web/policy/archive_policy.h"
 #include "web/replay/replay_server.h"
+#include "web/replay/robots_scan.h"
 
 #define ADDRESS_DEFAULT "127.0.0.1:7490"
 #define RANKS_DEFAULT   "rank"
@@ -80,20 +81,34 @@ int cli_read_policy(const struct args *args,
                     struct err *err)
 {
     const char *list = args_value(args, "block");
+    const char *robots = args_value(args, "robots");
     struct buf text = BUF_INIT;
     int rc = 0;
     *out = NULL;
-    if (!list && !args_flag(args, "noarchive"))
+    if (!list && !robots && !args_flag(args, "noarchive"))
         return 0;
+    if (robots && !*robots)
+        return err_set(err, ERR_INVALID, "--robots: name a robot, or *");
     *out = archive_policy_new();
     if (args_flag(args, "noarchive"))
         archive_policy_honour_noarchive(*out);
+    if (robots)
+        archive_policy_honour_robots(*out, robots);
     if (list)
         rc = cli_read_file(list, &text, err);
     if (list && rc == 0)
         rc = archive_policy_read(*out, buf_slice(&text), list, err);
     buf_close(&text);
     return rc;
+}
+
+int cli_read_robots(struct quarry_table *table,
+                    struct archive_policy *policy,
+                    struct err *err)
+{
+    if (!policy || !archive_policy_wants_robots_txt(policy))
+        return 0;
+    return robots_scan(table, policy, err);
 }
 
 /* Open table @name if it has ranks. */
@@ -150,6 +165,8 @@ static int run_replay(struct cli *cli, const struct args *args, struct err *err)
     if (rc == 0)
         rc = cli_table(cli, args->words[0], CLI_READ, &t, err);
     if (rc == 0)
+        rc = cli_read_robots(t, policy, err);
+    if (rc == 0)
         rc = cli_open_ranks(cli, args, &ranks, err);
     if (rc) {
         quarry_table_close(t);
@@ -188,6 +205,8 @@ static const struct option replay_options[] = {
      "URL*, host or *.host, perhaps from=DATE to=DATE, and a reason"},
     {"noarchive", 0, NULL,
      "do not show pages that ask so (robots meta, X-Robots-Tag)"},
+    {"robots", 0, "AGENT",
+     "nor what robots.txt, as archived, forbids this robot (or *)"},
     {"ranks", 0, "TABLE", "where page_rank wrote (default: TABLE, or rank)"},
     {NULL, 0, NULL, NULL},
 };

@@ -173,7 +173,7 @@ static void search_open_close(struct search_open *o)
 
 static int search_open(struct cli *cli,
                        const char *name,
-                       const struct archive_policy *policy,
+                       struct archive_policy *policy,
                        struct search_open *out,
                        struct err *err)
 {
@@ -184,7 +184,9 @@ static int search_open(struct cli *cli,
         out->table = NULL;
         return rc;
     }
-    rc = search_files(cli, &out->fs, err);
+    rc = cli_read_robots(out->table, policy, err);
+    if (!rc)
+        rc = search_files(cli, &out->fs, err);
     opts.fs = out->fs;
     return rc ? rc : search_index_open(&opts, &out->index, err);
 }
@@ -429,6 +431,7 @@ static const struct option search_options[] = {
     {"all", 0, NULL, "also results that say the same as a better one"},
     {"block", 0, "FILE", "captures that are not shown, as of quarry replay"},
     {"noarchive", 0, NULL, "nor those that ask not to be archived"},
+    {"robots", 0, "AGENT", "nor what robots.txt, as archived, forbids it"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -446,6 +449,7 @@ static const struct option serve_options[] = {
     {"ranks", 0, "TABLE", "where page_rank wrote (default: TABLE, or rank)"},
     {"block", 0, "FILE", "captures that are not shown, as of quarry replay"},
     {"noarchive", 0, NULL, "nor those that ask not to be archived"},
+    {"robots", 0, "AGENT", "nor what robots.txt, as archived, forbids it"},
     {NULL, 0, NULL, NULL},
 };
 

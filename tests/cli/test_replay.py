@@ -418,6 +418,42 @@ class Replay(ReplayTest):
                     FIRST, URL, name))[0], status)
             self.assertEqual(self.get("/web/%sid_/%s" % (FIRST, URL))[0], 200)
 
+    def test_robots(self):
+        """With --robots the robots.txt that was archived before a capture
+        counts for it, the first for older ones; by host and port."""
+        def robots(digits, text, status="200 OK", host=HOST):
+            return response("http://%s/robots.txt" % host, digits, text,
+                            "text/plain", status)
+        self.write("third.warc", robots(
+            "20200601000000", "User-agent: *\nDisallow: /same\n"
+            "User-agent: keeper\nDisallow: /old\n") + robots(
+                "20200901000000", "User-agent: *\nDisallow: /", "404 Gone") +
+            robots("20201201000000", "User-agent: *\nDisallow: /new\n"
+                   "Allow: /new?a=1$\n") + robots(
+                       FIRST, "User-agent: *\nDisallow: /",
+                       host="other.example:8080"))
+        self.stop()
+        self.ok("import", "warc", "third.warc", "--into", "web")
+        for agent, first, second in (
+                ("*", {"same": 451, "old": 301}, {"same": 200, "new?a=1": 200}),
+                ("Keeper", {"same": 200, "old": 451}, {"same": 200})):
+            self.serve("--robots", agent)
+            for date, pages in ((FIRST, first), (SECOND, second)):
+                for name, status in pages.items():
+                    got = self.get("/web/%sid_/%s%s" % (date, URL, name))
+                    if status == 451 and got[0] == 302:
+                        # Of another date, which is shown.
+                        self.assertNotIn(date, got[1]["Location"])
+                        continue
+                    self.assertEqual(got[0], status, (agent, date, name))
+            self.assertEqual(self.get("/web/20200601000000id_/%srobots.txt" %
+                                      URL)[0], 200)
+            self.assertEqual(self.get("/web/%sid_/http://other.example/page" %
+                                      FIRST)[0], 200)
+        self.stop()
+        self.assertIn("name a robot",
+                      self.fails(1, "replay", "web", "--robots", ""))
+
     def test_methods(self):
         for method in ("POST", "PUT", "DELETE", "CONNECT"):
             self.assertEqual(self.get("/", method=method)[0], 405, method)

@@ -12,6 +12,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct archive_subject s = {.surt = text, .robots = text, .head = text};
     struct slice reason;
     archive_policy_honour_noarchive(p);
+    archive_policy_honour_robots(p, "archiver");
+    if (archive_policy_add_robots(p, SLICE_LIT("example.a"), 0, text, NULL))
+        PRE(p != NULL);
+    s.row = SLICE_LIT("example.a/b/c?d");
     if (archive_policy_read(p, text, "list", NULL) != 0 ||
         !archive_policy_allows(p, &s, &reason))
         PRE(p != NULL);

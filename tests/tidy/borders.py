@@ -254,6 +254,7 @@ ALLOWED = {
     "cli/dump_search": ["base/", "gfs-lite/fs.h", "web/search/segment/",
                         "cli/"],
     "cli/cmd_replay": ["base/", "bigtable/quarry", "web/replay/replay_server.h",
+                       "web/replay/robots_scan.h",
                        "web/policy/", "cli/"],
     "cli": ["base/", "gfs-lite/fs.h", "gfs-lite/objects.h",
             "gfs-lite/remote_world.h", "sawzall-lite/sawzall.h",

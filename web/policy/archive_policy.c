@@ -15,8 +15,11 @@
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/surt.h"
 #include "mapreduce/warc/url.h"
+#include "web/policy/robots_rules.h"
 
-#define REASON_DEFAULT   "it is not shown here"
+#define REASON_DEFAULT "it is not shown here"
+#define REASON_ROBOTS                                                          \
+    "the site's robots.txt, as it was archived, asks robots not to fetch it"
 #define REASON_NOARCHIVE "the page asks archives not to keep it (noarchive)"
 
 enum policy_match {
@@ -34,12 +37,21 @@ struct policy_rule {
     struct policy_rule *next; /* An earlier one of the key. */
 };
 
+/* A robots.txt of a site, from a time on. */
+struct robots_span {
+    int64_t from_us;
+    struct robots_rules rules;
+    struct robots_span *older; /* NULL: this is the first. */
+};
+
 struct archive_policy {
     struct arena arena;
     struct hash_map rules; /* Key to the newest rule. */
     size_t count;
     size_t longest; /* Bytes of a key. */
     bool noarchive;
+    char *agent;            /* Whose robots.txt counts; NULL: none does. */
+    struct hash_map robots; /* Site to its newest span. */
 };
 
 struct archive_policy *archive_policy_new(void)
@@ -47,6 +59,7 @@ struct archive_policy *archive_policy_new(void)
     struct archive_policy *p = mem_zalloc(1, sizeof(*p));
     arena_init(&p->arena);
     hash_map_init(&p->rules, HASH_KEYS_COPIED);
+    hash_map_init(&p->robots, HASH_KEYS_COPIED);
     return p;
 }
 
@@ -55,6 +68,8 @@ void archive_policy_free(struct archive_policy *p)
     if (!p)
         return;
     hash_map_close(&p->rules);
+    hash_map_close(&p->robots);
+    mem_free(p->agent);
     arena_close(&p->arena);
     mem_free(p);
 }
@@ -285,6 +300,57 @@ bool archive_robots_noarchive(struct slice robots, struct slice head)
     return false;
 }
 
+/* --- robots.txt ---------------------------------------------------------- */
+
+void archive_policy_honour_robots(struct archive_policy *p, const char *agent)
+{
+    PRE(!p->agent && *agent);
+    p->agent = mem_strdup(agent);
+}
+
+bool archive_policy_wants_robots_txt(const struct archive_policy *p)
+{
+    return p->agent != NULL;
+}
+
+int archive_policy_add_robots(struct archive_policy *p,
+                              struct slice site,
+                              int64_t time_us,
+                              struct slice text,
+                              struct err *err)
+{
+    union hash_value *v = hash_map_put(&p->robots, site, NULL);
+    struct robots_span *span;
+    PRE(p->agent != NULL);
+    if (p->arena.bytes > ARCHIVE_ROBOTS_BYTES_MAX)
+        return err_set(err, ERR_EXHAUSTED,
+                       "robots.txt files have more than %zu MiB of rules",
+                       ARCHIVE_ROBOTS_BYTES_MAX >> 20);
+    span = arena_zalloc(&p->arena, sizeof(*span));
+    span->from_us = time_us;
+    span->older = v->pointer;
+    INVARIANT(!span->older || span->older->from_us <= time_us);
+    robots_rules_read(text, p->agent, &p->arena, &span->rules);
+    v->pointer = span;
+    return 0;
+}
+
+/* Does the robots.txt of that time let the robot fetch the capture? It may
+ * always fetch a robots.txt. */
+static bool robots_allow(const struct archive_policy *p,
+                         const struct archive_subject *s)
+{
+    struct slice site = slice_sub(s->row, 0, slice_find_byte(s->row, '/'));
+    struct slice path = slice_sub(s->row, site.len, s->row.len);
+    const union hash_value *v = hash_map_get(&p->robots, site);
+    const struct robots_span *span = v ? v->pointer : NULL;
+    if (!span || slice_eq_str(path, "/robots.txt"))
+        return true;
+    while (span->older && span->from_us > s->time_us)
+        span = span->older;
+    return robots_rules_allow(&span->rules, path);
+}
+
 /* --- verdicts ------------------------------------------------------------ */
 
 static bool rule_fits(const struct policy_rule *r,
@@ -326,6 +392,10 @@ bool archive_policy_allows(const struct archive_policy *p,
     if (r) {
         *reason = r->reason;
         return r->is_allowed;
+    }
+    if (p->agent && !robots_allow(p, s)) {
+        *reason = SLICE_LIT(REASON_ROBOTS);
+        return false;
     }
     if (!p->noarchive || !archive_robots_noarchive(s->robots, s->head))
         return true;

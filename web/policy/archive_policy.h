@@ -37,6 +37,7 @@ struct archive_policy;
 /* Rules of one list, and bytes of a reason; the rest is cut. */
 #define ARCHIVE_POLICY_RULES_MAX    ((size_t)1 << 20)
 #define ARCHIVE_POLICY_REASON_BYTES 400
+#define ARCHIVE_ROBOTS_BYTES_MAX    ((size_t)512 << 20)
 
 struct archive_policy *archive_policy_new(void);    /* Owned. */
 void archive_policy_free(struct archive_policy *p); /* NULL is allowed. */
@@ -51,12 +52,28 @@ MUST_CHECK int archive_policy_read(struct archive_policy *p,
 void archive_policy_honour_noarchive(struct archive_policy *p);
 bool archive_policy_needs_robots(const struct archive_policy *p);
 
+/* Honour robots.txt files for the robot @agent, a product token, copied: those
+ * that archive_policy_add_robots() adds. PRE: none was added. */
+void archive_policy_honour_robots(struct archive_policy *p, const char *agent);
+bool archive_policy_wants_robots_txt(const struct archive_policy *p);
+/* Add the robots.txt of @site, row keys' part before the first slash
+ * ("com.cnn.www:8080"), as it was from @time_us on, oldest first. It counts for
+ * captures until the next one, the first for older ones, too. Errors:
+ * ERR_EXHAUSTED, all of them together have more than ARCHIVE_ROBOTS_BYTES_MAX
+ * of rules. */
+MUST_CHECK int archive_policy_add_robots(struct archive_policy *p,
+                                         struct slice site,
+                                         int64_t time_us,
+                                         struct slice text,
+                                         struct err *err);
+
 /* A capture to be judged. */
 struct archive_subject {
     struct slice surt;
     int64_t time_us;
     struct slice robots; /* meta:robots, or "". */
     struct slice head;   /* Of HTTP, or ""; for X-Robots-Tag. */
+    struct slice row;    /* Its row's key, or "": for robots.txt. */
 };
 
 /* May it be shown? If not, *@reason is why, borrowed from @p. */

@@ -257,6 +257,7 @@ drop_blocked(const struct archive *a, struct capture_list *l, size_t first)
         surt_key(c->url, &surt);
         const struct archive_subject s = {.surt = buf_slice(&surt),
                                           .time_us = c->time_us,
+                                          .row = c->row,
                                           .robots = c->robots,
                                           .head = c->head};
         if (archive_policy_allows(a->policy, &s, &reason)) {

@@ -290,7 +290,9 @@ line_make(struct cdx_row *l, const struct capture *c, struct slice surt)
     while (colon && source.data[colon - 1] != ':')
         colon--;
     date_format_14(c->time_us, date);
-    if (c->status)
+    /* As pywb has it: a revisit has no status of its own, and what names no
+     * type is unknown. */
+    if (c->status && c->revisit.len == 0)
         snprintf(status, sizeof(status), "%d", c->status);
     if (c->length)
         snprintf(length, sizeof(length), "%llu", (unsigned long long)c->length);
@@ -298,7 +300,9 @@ line_make(struct cdx_row *l, const struct capture *c, struct slice surt)
         digest = slice_sub(digest, 5, digest.len);
     values[CDX_TIMESTAMP] = slice_str(date);
     values[CDX_URL] = c->url;
-    values[CDX_MIME] = c->revisit.len ? SLICE_LIT("warc/revisit") : media;
+    values[CDX_MIME] = c->revisit.len ? SLICE_LIT("warc/revisit")
+                       : media.len    ? media
+                                      : SLICE_LIT("unk");
     values[CDX_STATUS] = slice_str(status);
     values[CDX_DIGEST] = digest;
     values[CDX_REDIRECT] = c->location;

@@ -21,13 +21,8 @@
 static struct slice host_name(struct arena *arena, struct slice reversed)
 {
     struct buf name = BUF_INIT;
-    size_t n = reversed.data[0] == '[' ? slice_find_byte(reversed, ']')
-                                       : slice_find_byte(reversed, ':');
     struct slice out;
-    if (reversed.data[0] == '[' && n < reversed.len)
-        n++;
-    url_reverse_host(slice_sub(reversed, 0, n), &name);
-    buf_append_slice(&name, slice_sub(reversed, n, reversed.len));
+    url_reverse_host(reversed, &name);
     out = arena_dup(arena, buf_slice(&name));
     buf_close(&name);
     return out;
@@ -73,7 +68,7 @@ static bool is_shown(const struct archive_policy *policy,
                      int64_t us)
 {
     struct slice reason;
-    struct archive_subject s = {.surt = surt, .time_us = us};
+    struct archive_subject s = {.surt = surt, .time_us = us, .row = row->key};
     if (!policy)
         return true;
     if (archive_policy_needs_robots(policy)) {

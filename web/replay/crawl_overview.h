@@ -29,7 +29,7 @@ struct quarry_table;
 #define OVERVIEW_CAPTURES_MAX ((size_t)4 << 20)
 
 struct overview_host {
-    struct slice name; /* "www.cnn.com:8080", in the overview's arena. */
+    struct slice name; /* "www.cnn.com", in the overview's arena. */
     uint64_t first_row;
     uint64_t pages; /* Rows that have a capture. */
     uint64_t captures;

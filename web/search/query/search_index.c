@@ -503,6 +503,7 @@ static bool hit_is_blocked(const struct search_index *x,
         return false;
     surt_key(row_value(row, "http", "url"), &surt);
     s.surt = buf_slice(&surt);
+    s.row = row->key;
     s.robots = row_value(row, "meta", "robots");
     s.head = row_value(row, "http", "headers");
     allowed = archive_policy_allows(x->policy, &s, &reason);
