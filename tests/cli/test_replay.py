@@ -54,6 +54,34 @@ class Replay(ReplayTest):
         self.assertEqual((status, headers["Location"]),
                          (302, "/web/20200101000005/%salias" % URL))
 
+    def test_stand_ins(self):
+        """A URL without captures is answered by one with another query where
+        that does not matter."""
+        for asked, got in (("stamp.css?222", "stamp.css?111"),
+                           ("stamp.css", "stamp.css?111"),
+                           ("stamp.php?id=1&_=77", "stamp.php?id=1&_=5"),
+                           ("stamp.php?id=1", "stamp.php?id=1&_=5"),
+                           ("stamp.php?utm_a=b&id=1&cb=9",
+                            "stamp.php?id=1&_=5"),
+                           ("stamp.php?id=2&_=5", None),
+                           ("stamp.php", None), ("stamp.cs?111", None),
+                           ("stamp.css/x?111", None),
+                           ("gone?a=1", None), ("piece?n=2", "piece?n=1")):
+            with self.subTest(asked=asked):
+                status, headers, _ = self.get("/web/2020/" + URL + asked)
+                if got:
+                    self.assertEqual(headers["Location"], "/web/%s/%s%s" % (
+                        FIRST, URL, got))
+                else:
+                    self.assertEqual(status, 404)
+                self.assertEqual(self.get("/web/2020id_/" + URL + asked)[0],
+                                 404)
+        self.assertEqual(self.cdx("url=%sstamp.css?222" % URL), [])
+        self.write("list", "block http://%s/stamp.css* gone\n" % HOST)
+        self.serve("--block", "list")
+        self.assertIn(self.get("/web/2020/%sstamp.css?222" % URL)[0],
+                      (404, 451))
+
     def test_revisit(self):
         self.assertEqual(self.text("/web/%sid_/%ssame" % (SECOND, URL)),
                          "<p>the same")

@@ -10,10 +10,12 @@
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
+#include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/surt.h"
 #include "mapreduce/warc/url.h"
 #include "web/policy/archive_policy.h"
+#include "web/replay/similar_url.h"
 #include "web/replay/site_index.h"
 
 /* Sites kept, and for how long where others may write. */
@@ -345,6 +347,88 @@ int archive_captures(struct archive *a,
         rc = archive_row_captures(a, rows[i], out, err);
     if (out->count > 1)
         qsort(out->at, out->count, sizeof(*out->at), by_time);
+    return rc;
+}
+
+/* --- stand-ins ----------------------------------------------------------- */
+
+/* Copy the rows of @site whose SURT is @path, with any query or none, into
+ * @out: those with the arguments of @plain that matter, or, if there are none
+ * and @any, all. */
+static size_t similar_rows(const struct site_index *site,
+                           struct slice path,
+                           struct slice plain,
+                           bool any,
+                           struct arena *arena,
+                           struct slice *out)
+{
+    struct buf own = BUF_INIT;
+    size_t begin = site_index_find(site, path);
+    size_t count = 0;
+    for (int pass = 0; count == 0 && pass < (any ? 2 : 1); pass++)
+        for (size_t i = begin;
+             i < site->count && count < ARCHIVE_SIMILAR_ROWS_MAX; i++) {
+            struct slice surt = site->at[i].surt;
+            if (!slice_starts_with(surt, path))
+                break;
+            if (surt.len > path.len && surt.data[path.len] != '?')
+                continue;
+            buf_clear(&own);
+            similar_url_plain(surt, &own);
+            if (pass == 1 || slice_eq(buf_slice(&own), plain))
+                out[count++] = arena_dup(arena, site->at[i].row);
+        }
+    buf_close(&own);
+    return count;
+}
+
+/* Leave only captures of streams in @l. */
+static void keep_streams(struct capture_list *l)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->count; i++)
+        if (similar_url_is_stream(http_media_type(l->at[i].type)))
+            l->at[kept++] = l->at[i];
+    l->count = kept;
+}
+
+int archive_similar(struct archive *a,
+                    struct slice url,
+                    struct capture_list *out,
+                    struct err *err)
+{
+    struct slice rows[ARCHIVE_SIMILAR_ROWS_MAX];
+    const struct site_index *site;
+    struct buf surt = BUF_INIT;
+    struct buf plain = BUF_INIT;
+    struct slice path;
+    size_t count = 0;
+    bool is_same = false;
+    int rc = archive_site(a, url, false, &site, err);
+    *out = (struct capture_list){.at = NULL};
+    arena_init(&out->arena);
+    surt_key(url, &surt);
+    similar_url_plain(buf_slice(&surt), &plain);
+    path =
+        slice_sub(buf_slice(&surt), 0, slice_find_byte(buf_slice(&surt), '?'));
+    if (rc == 0) {
+        count = similar_rows(site, path, buf_slice(&plain), false, &out->arena,
+                             rows);
+        is_same = count > 0;
+        if (!is_same)
+            count = similar_rows(site, path, buf_slice(&plain), true,
+                                 &out->arena, rows);
+    }
+    if (rc == ERR_NOTFOUND)
+        rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = archive_row_captures(a, rows[i], out, err);
+    if (rc == 0 && !is_same && !similar_url_is_file(url))
+        keep_streams(out);
+    if (out->count > 1)
+        qsort(out->at, out->count, sizeof(*out->at), by_time);
+    buf_close(&surt);
+    buf_close(&plain);
     return rc;
 }
 

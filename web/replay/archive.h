@@ -27,7 +27,8 @@ struct site_index;
 struct world;
 
 /* Captures of one URL that are looked at: the newest of each column. */
-#define ARCHIVE_VERSIONS_MAX 20000
+#define ARCHIVE_VERSIONS_MAX     20000
+#define ARCHIVE_SIMILAR_ROWS_MAX 100
 
 struct capture {
     int64_t time_us;
@@ -80,6 +81,15 @@ MUST_CHECK int archive_captures(struct archive *a,
                                 struct slice url,
                                 struct capture_list *out,
                                 struct err *err);
+/* The captures of URLs that stand in for @url, of which there is none
+ * (similar_url.h): of those that differ only in arguments that do not matter,
+ * if there are any, else of those with another query, if it is a file's. At
+ * most ARCHIVE_SIMILAR_ROWS_MAX rows are looked at. @out and errors as above.
+ */
+MUST_CHECK int archive_similar(struct archive *a,
+                               struct slice url,
+                               struct capture_list *out,
+                               struct err *err);
 /* Add the captures of one row. */
 MUST_CHECK int archive_row_captures(struct archive *a,
                                     struct slice row,

@@ -463,13 +463,30 @@ static void answer_found(struct replay_call *k,
     capture_bytes_close(bytes);
 }
 
+/* The captures of the call's URL; if there is none, and none is kept back,
+ * those of URLs that stand in for it, unless the bytes themselves are asked
+ * for. */
+static int
+find_captures(struct replay_call *k, struct capture_list *l, struct err *err)
+{
+    struct slice url = buf_slice(&k->url);
+    int rc = archive_captures(k->replay->archive, url, l, err);
+    if (rc || l->count || l->blocked || k->at.mod == REPLAY_MOD_ID)
+        return rc;
+    capture_list_close(l);
+    rc = archive_similar(k->replay->archive, url, l, err);
+    /* What is kept back of a stand-in is not of this URL. */
+    l->blocked = 0;
+    return rc;
+}
+
 void replay_capture(struct replay_call *k)
 {
     struct capture_list l;
     struct capture_bytes bytes = {.status = 0};
     struct err err = ERR_INIT;
     size_t index = 0;
-    int rc = archive_captures(k->replay->archive, buf_slice(&k->url), &l, &err);
+    int rc = find_captures(k, &l, &err);
     if (rc == 0)
         rc = load_nearest(k, &l, wanted_time(k), &index, &bytes, &err);
     if (rc)
@@ -505,7 +522,7 @@ void replay_proxy(struct replay_call *k)
     struct capture_bytes bytes = {.status = 0};
     struct err err = ERR_INIT;
     size_t index = 0;
-    int rc = archive_captures(k->replay->archive, buf_slice(&k->url), &l, &err);
+    int rc = find_captures(k, &l, &err);
     if (rc == 0)
         rc = load_nearest(k, &l, wanted_time(k), &index, &bytes, &err);
     if (rc)
