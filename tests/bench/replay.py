@@ -177,9 +177,11 @@ def main():
             wall, cpu = (max(r[i] for r in best[server.name]) for i in (0, 1))
             print("%-7s %d pages: %8.1f pages/s, %8.1f pages/s of CPU" % (
                 server.name, len(pages), wall, cpu))
-        print("ratio: %.1f by time, %.1f by CPU" % tuple(
-            max(r[i] for r in best["quarry"]) / max(r[i] for r in best["pywb"])
-            for i in (0, 1)))
+        for i, of in enumerate(("time", "CPU")):
+            rates = [max(r[i] for r in best[server.name])
+                     for server in (ours, theirs)]
+            print("pages of %s by %s\t%.1f\t%.1f\t%.1f\tpages/s" % (
+                os.path.basename(archive), of, *rates, rates[0] / rates[1]))
     finally:
         for server in servers:
             server.stop()

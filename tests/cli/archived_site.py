@@ -163,7 +163,7 @@ def records(live_port=9):
         response(url + "Case?b=2&a=1", FIRST, "<p>sorted"),
         response(url + "stamp.css?111", FIRST, "p{}", "text/css"),
         response(url + "stamp.php?id=1&_=5", FIRST, "<p>first"),
-        response(url + "piece?n=1", FIRST, "x", "application/x-mpegURL"),
+        response(url + "stream?n=1", FIRST, "x", "application/x-mpegURL"),
         response("http://other.example/page", FIRST, "<title>Other</title>o"),
     ]
     second = [

@@ -66,7 +66,7 @@ class Replay(ReplayTest):
                            ("stamp.php?id=2&_=5", None),
                            ("stamp.php", None), ("stamp.cs?111", None),
                            ("stamp.css/x?111", None),
-                           ("gone?a=1", None), ("piece?n=2", "piece?n=1")):
+                           ("gone?a=1", None), ("stream?n=2", "stream?n=1")):
             with self.subTest(asked=asked):
                 status, headers, _ = self.get("/web/2020/" + URL + asked)
                 if got:

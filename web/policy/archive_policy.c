@@ -50,7 +50,7 @@ struct archive_policy {
     size_t count;
     size_t longest; /* Bytes of a key. */
     bool noarchive;
-    char *agent;            /* Whose robots.txt counts; NULL: none does. */
+    char *agent; /* The robot that robots.txt files are read for; NULL: none. */
     struct hash_map robots; /* Site to its newest span. */
 };
 

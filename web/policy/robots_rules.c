@@ -1,5 +1,5 @@
-/* Two passes over the text: the first finds out whether a group names the robot
- * or those of "*" count, the second keeps their rules. */
+/* The text is read twice: the first reading finds out whether a group names the
+ * robot or those of "*" count, the second keeps their rules. */
 #include "web/policy/robots_rules.h"
 
 #include <string.h>

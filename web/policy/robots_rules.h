@@ -7,7 +7,7 @@
  * The groups that name the robot count, or, if none does, those of "*". Of the
  * rules that fit a path the longest decides, and of two as long the one that
  * allows. "*" in a rule stands for any text, "$" at its end for the path's end.
- * What is no line of these three is skipped, as are bytes beyond
+ * Other lines are skipped, as are bytes beyond
  * ROBOTS_BYTES_MAX.
  *
  * Pure. Threads: immutable once read; any.
@@ -20,7 +20,7 @@
 
 #include "base/core/slice.h"
 
-/* What RFC 9309, 2.5, asks a reader to read at least. */
+/* RFC 9309, 2.5, asks a reader to read this much at least. */
 #define ROBOTS_BYTES_MAX ((size_t)500 << 10)
 
 struct arena;
@@ -42,7 +42,7 @@ void robots_rules_read(struct slice text,
                        struct arena *arena,
                        struct robots_rules *out);
 
-/* May the robot fetch @path ("/a?b")? What no rule fits, it may. The work is at
+/* May the robot fetch @path ("/a?b")? It may where no rule fits. The work is at
  * most the path's length times the rules' length. */
 bool robots_rules_allow(const struct robots_rules *rules, struct slice path);
 

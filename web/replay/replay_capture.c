@@ -475,7 +475,7 @@ find_captures(struct replay_call *k, struct capture_list *l, struct err *err)
         return rc;
     capture_list_close(l);
     rc = archive_similar(k->replay->archive, url, l, err);
-    /* What is kept back of a stand-in is not of this URL. */
+    /* A stand-in that is kept back is not of this URL. */
     l->blocked = 0;
     return rc;
 }

@@ -1,4 +1,4 @@
-/* What of a query matters. */
+/* Which arguments of a query matter, and of which files none does. */
 #include "web/replay/similar_url.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What a robots.txt forbids one robot: RFC 9309's own examples, and a matcher
- * that agrees with a slower one on any rules and paths. */
+/* Robots are forbidden what robots.txt says: RFC 9309's own examples, and a
+ * matcher that agrees with a slower one on any rules and paths. */
 #include <string.h>
 
 #include "base/core/arena.h"
