@@ -381,7 +381,10 @@ static int open_entries(struct index_scanner *s,
         return rc;
     range_of(q, &start, &end);
     range = (struct quarry_range){buf_slice(&start), buf_slice(&end)};
-    read.read_ahead_off = s->left < UINT64_MAX;
+    /* Of one value there are few entries, mostly: their scan costs less than a
+     * task that reads ahead of it. */
+    read.read_ahead_off =
+        s->left < UINT64_MAX || q->equal_count == s->def->column_count;
     if (s->def->unique && q->equal_count == s->def->column_count)
         rc = quarry_read_row(entries, range.start,
                              &(struct quarry_read_options){.versions = 1},

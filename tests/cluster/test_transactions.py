@@ -13,7 +13,9 @@ PROGRAMS = os.path.join(os.path.dirname(QUARRY), "tests")
 LISTS = os.path.join(PROGRAMS, "quarry-txn-lists")
 SUITE = ["txn", "txn_model", "txn_histories"]
 CLIENTS = 4
-SECONDS = 8
+# scripts/soak_transactions has longer storms, of its own seeds.
+SECONDS = int(os.environ.get("QUARRY_STORM_SECONDS", "8"))
+SEED = int(os.environ.get("QUARRY_STORM_SEED", "5"))
 
 
 class TransactionsTest(ClusterTest):
@@ -80,7 +82,7 @@ class TransactionsTest(ClusterTest):
 
     def storm(self, serializable):
         cluster = self.serve(3)
-        rand = random.Random(5)
+        rand = random.Random(SEED)
         self.target = self.addresses(3)
         self.serializable = serializable
         self.files = []
