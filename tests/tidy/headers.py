@@ -1,8 +1,10 @@
-"""Each header compiles alone: it includes what it uses."""
+"""Each header compiles alone: it includes what it uses. Public ones do in C++
+as well."""
 
 import concurrent.futures
 import glob
 import os
+import re
 import subprocess
 import sysconfig
 
@@ -28,6 +30,36 @@ def compile_header(path):
     return path, run.returncode, run.stdout
 
 
+def public_headers():
+    """Those that are installed."""
+    with open(os.path.join(tree.ROOT, "cmake/install.cmake")) as f:
+        return re.search(r"foreach\(header\s+(.*?)\)", f.read(),
+                         re.S).group(1).split()
+
+
+def compile_in_cpp(path):
+    run = subprocess.run(
+        ["g++", "-std=c++11", "-I", tree.ROOT, "-Wall", "-Wextra", "-Wpedantic",
+         "-Werror", "-fsyntax-only", "-x", "c++", "-"],
+        input='#include "%s"\n#include "%s"\n' % (path, path),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False)
+    if run.returncode:
+        return path, run.stdout
+    # Its functions are those of C.
+    names = subprocess.run(
+        ["g++", "-E", "-std=c++11", "-I", tree.ROOT, "-x", "c++", path],
+        stdout=subprocess.PIPE, text=True, check=True, cwd=tree.ROOT).stdout
+    own, at, depth = [], "", 0
+    for line in names.split("\n"):
+        if line.startswith("# "):
+            at = line.split('"')[1]
+        elif at == path and re.search(r"\b(quarry|mr)_\w+\(", line):
+            own.append(depth > 0)
+        depth += line.count("{") - line.count("}")
+    return path, "" if all(own) else "error: not in extern \"C\""
+
+
 def main():
     found = tree.Findings()
     headers = [path for path in tree.sources(".h")
@@ -45,6 +77,11 @@ def main():
                 first = next((line for line in output.splitlines()
                               if "error" in line), output)
                 found.add(path, 1, "does not compile alone: " + first)
+        for path, output in pool.map(compile_in_cpp, public_headers()):
+            if output:
+                first = next((line for line in output.splitlines()
+                              if "error" in line), output)
+                found.add(path, 1, "does not compile in C++: " + first)
     found.finish()
 
 
