@@ -14,7 +14,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
-#define QUARRY_VERSION "0.1.0"
+#define QUARRY_VERSION "0.2.0"
 
 struct fs;
 struct fs_lock;

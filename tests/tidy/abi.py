@@ -3,7 +3,8 @@ function, layout of a public struct or value of a public constant is gone or
 changed (packaging/abi/RELEASE.txt has them), unless the library has another
 soname. Additions are allowed.
 
-    abi.py [LIBQUARRY.SO PROGRAM]   compare; symbols of these two, too
+    abi.py [LIBQUARRY.SO PROGRAM]   compare; symbols of these two, too; and all
+                                    files that say the version say the same
     abi.py --write RELEASE          write packaging/abi/RELEASE.txt of this tree
     abi.py --self-test              changes of each kind are found
 """
@@ -171,8 +172,30 @@ def check_symbols(found, library, program):
                   name)
 
 
+# Files that say the version of the release, and how.
+VERSIONS = {
+    "cli/cli.h": r'QUARRY_VERSION "(.*)"',
+    "cmake/libquarry.c": r'"(\d.*)"',
+    "bindings/python/pyproject.toml": r'(?m)^version = "(.*)"',
+    "bindings/python/quarry/__init__.py": r'__version__ = "(.*)"',
+    "packaging/helm/quarry/Chart.yaml": r"(?m)^version: (.*)$",
+}
+
+
+def check_versions(found):
+    with open(os.path.join(tree.ROOT, "CMakeLists.txt")) as f:
+        version = re.search(r"project\(quarry VERSION (\S+)", f.read()).group(1)
+    for path, how in VERSIONS.items():
+        with open(os.path.join(tree.ROOT, path)) as f:
+            said = re.search(how, f.read()).group(1)
+        if said != version:
+            found.add(path, 1, "says version %s; CMakeLists.txt says %s" % (
+                said, version))
+
+
 def check(paths):
     found = tree.Findings()
+    check_versions(found)
     was, now = read(last_release()), interface()
     if was.pop("soname") == soname():
         for item, why in compare(was, now):

@@ -32,4 +32,4 @@ from .store import Store, open  # noqa: F401
 from .table import Batch, SawTable, Scan, Table  # noqa: F401
 from .transaction import Transaction  # noqa: F401
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
