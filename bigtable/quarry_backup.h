@@ -161,6 +161,24 @@ quarry_backup_restore(struct quarry_backups *b,
                       struct quarry_backup_counts *counts,
                       struct err *err);
 
+/* Make tables of @into of those of @from, a store in a directory that @b was
+ * opened with as its place: files are read where they lie, and nothing else is
+ * written to the directory than a snapshot of each table, which is dropped at
+ * the end. Each table appears whole; one that is there is never changed
+ * (ERR_EXISTS). With @drop, the directory's is dropped once it is there. After
+ * an error, or a crash, the same call continues. Lists of rights are taken
+ * over; indexes and changes are not made, which options.problem is told.
+ * Errors: those of quarry_backup_restore(). */
+QUARRY_EXPORT MUST_CHECK int
+quarry_backup_adopt(struct quarry_backups *b,
+                    struct quarry *from,
+                    struct quarry *into,
+                    const struct quarry_backup_choice *choices,
+                    size_t choice_count,
+                    bool drop,
+                    struct quarry_backup_counts *counts,
+                    struct err *err);
+
 /* --- dropping ------------------------------------------------------------ */
 
 /* Drop the backups @names, then the oldest until @keep are left (0: no others),

@@ -180,7 +180,7 @@ static int backup_write_beside(struct quarry_backups *b,
     if (rc == 0) {
         rc = backup_pieces(b, r, true, d, w, err);
         sha256_end(d, found);
-        if (rc == 0 && memcmp(found, c->digest, SHA256_BYTES) != 0)
+        if (rc == 0 && c->digest && memcmp(found, c->digest, SHA256_BYTES) != 0)
             rc = err_set(err, ERR_CORRUPT, "%s: its digest does not match",
                          c->from);
         if (rc == 0)

@@ -112,7 +112,7 @@ struct backup_copy {
     struct fs *dst;
     const char *to;
     const char *beside;
-    const unsigned char *digest;
+    const unsigned char *digest; /* NULL: not known; nothing is compared. */
 };
 
 MUST_CHECK int backup_copy_file(struct quarry_backups *b,

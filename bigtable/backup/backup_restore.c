@@ -9,6 +9,8 @@
  * interrupted continues with what is there: a file with its last name is whole
  * and was checked.
  */
+#include "bigtable/backup/backup_restore.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +19,6 @@
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
-#include "bigtable/backup/backup_place.h"
 #include "bigtable/client/bulk_load.h"
 #include "bigtable/client/table_import.h"
 #include "bigtable/row/schema.h"
@@ -32,15 +33,6 @@
 
 #define CACHE_BYTES ((uint64_t)16 << 20)
 #define ID_BYTES    32
-
-struct backup_restoring {
-    struct quarry_backups *backups;
-    struct quarry *quarry;
-    const struct backup_manifest *manifest;
-    unsigned char digest[SHA256_BYTES]; /* Of the manifest. */
-    bool rights;
-    struct fs *store; /* The store's files. Owned. */
-};
 
 /* A file of the table: what the record says, and what was written. */
 struct restored_file {
@@ -114,10 +106,12 @@ static int rewrite_file(struct restored_table *t,
     int rc =
         g ? 0
           : err_set(err, ERR_CORRUPT, "no locality group %u", f->entry.group);
-    if (rc == 0)
+    bytes = f->file->bytes;
+    if (rc == 0 && !t->of->from_store)
         rc =
             backup_digest_file(b, b->place.fs, from, true, &bytes, digest, err);
-    if (rc == 0 && memcmp(digest, f->file->digest, SHA256_BYTES) != 0)
+    if (rc == 0 && !t->of->from_store &&
+        memcmp(digest, f->file->digest, SHA256_BYTES) != 0)
         rc = err_set(err, ERR_CORRUPT, "%s: its digest does not match", from);
     if (rc == 0)
         rc = sstable_reader_open(b->place.fs, from, &opts, &r, err);
@@ -137,6 +131,17 @@ static int rewrite_file(struct restored_table *t,
     return rc;
 }
 
+/* Where @f is at the place; borrowed from @out. */
+static const char *restored_from(const struct restored_table *t,
+                                 const struct restored_file *f,
+                                 struct buf *out)
+{
+    if (!t->of->from_store)
+        return backup_file_path(t->of->backups, f->file->digest, out);
+    buf_printf(out, "tables/%06" PRIu64 ".sst", f->entry.number);
+    return buf_cstr(out);
+}
+
 static int fetch_file(struct restored_table *t,
                       const struct restored_file *f,
                       const char *beside,
@@ -146,10 +151,11 @@ static int fetch_file(struct restored_table *t,
     struct buf from = BUF_INIT;
     struct buf scratch = BUF_INIT;
     struct backup_copy c = {.src = b->place.fs,
-                            .from = backup_file_path(b, f->file->digest, &from),
+                            .from = restored_from(t, f, &from),
                             .dst = t->of->store,
                             .to = beside,
-                            .digest = f->file->digest};
+                            .digest =
+                                t->of->from_store ? NULL : f->file->digest};
     int rc;
     buf_printf(&scratch, "%s.new", beside);
     c.beside = buf_cstr(&scratch);
@@ -337,7 +343,7 @@ static int restore_record(struct restored_table *t,
     return rc ? rc : import_restored(t, err);
 }
 
-static int restore_table(struct backup_restoring *r,
+int backup_restore_table(struct backup_restoring *r,
                          const struct backup_table *from,
                          const char *as,
                          struct err *err)
@@ -385,7 +391,7 @@ static void close_backup_keys(void *ctx)
     mem_free(ctx);
 }
 
-static int open_backup_keys(struct backup_restoring *r, struct err *err)
+int backup_restore_keys(struct backup_restoring *r, struct err *err)
 {
     struct quarry_backups *b = r->backups;
     struct keyring_place place = {NULL, read_backup_keys, replace_backup_keys,
@@ -433,7 +439,7 @@ find_table(const struct backup_manifest *m, const char *name, struct err *err)
     return NULL;
 }
 
-static int table_is_free(struct quarry *q, const char *name, struct err *err)
+int backup_restore_is_free(struct quarry *q, const char *name, struct err *err)
 {
     struct quarry_table_info *info = NULL;
     int rc = quarry_table_describe(q, name, &info, err);
@@ -455,13 +461,13 @@ static int restore_choices(struct backup_restoring *r,
     for (size_t i = 0; i < count && rc == 0; i++) {
         const char *as = choices[i].as ? choices[i].as : choices[i].table;
         rc = find_table(r->manifest, choices[i].table, err)
-                 ? table_is_free(r->quarry, as, err)
+                 ? backup_restore_is_free(r->quarry, as, err)
                  : ERR_NOTFOUND;
     }
     for (size_t i = 0; i < count && rc == 0; i++) {
         const char *as = choices[i].as ? choices[i].as : choices[i].table;
-        rc = restore_table(r, find_table(r->manifest, choices[i].table, NULL),
-                           as, err);
+        rc = backup_restore_table(
+            r, find_table(r->manifest, choices[i].table, NULL), as, err);
     }
     return rc;
 }
@@ -525,7 +531,7 @@ int quarry_backup_restore(struct quarry_backups *b,
     r.manifest = &h.manifest;
     if (rc == 0) {
         sha256_of(buf_slice(&h.bytes), r.digest);
-        rc = open_backup_keys(&r, err);
+        rc = backup_restore_keys(&r, err);
     }
     if (rc == 0)
         rc = quarry_bulk_files(q, &r.store, err);
