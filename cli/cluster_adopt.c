@@ -123,7 +123,7 @@ static int open_both(struct cluster_adopt *a, struct err *err)
     if (rc == 0)
         rc = cli_master_keys(a->cli, &o.master_keys, err);
     files.master_keys = o.master_keys;
-    /* Who has it open writes to it. */
+    /* Another process that has it open writes to it. */
     if (rc == 0)
         rc = cli_open_waiting(a->cli, a->target, &o, &a->from, err);
     if (rc == 0)

@@ -134,6 +134,7 @@ extern const struct command inspect_commands[];
 extern const struct command server_commands[];
 extern const struct command cluster_commands[];
 extern const struct command cluster_adopt_commands[];
+extern const struct command cluster_host_commands[];
 extern const struct command slurm_commands[];
 extern const struct command lock_commands[];
 extern const struct command member_commands[];

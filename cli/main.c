@@ -148,21 +148,21 @@ const struct command about_commands[] = {
 /* --- finding commands ---------------------------------------------------- */
 
 static const struct command *const families[] = {
-    table_commands,      snapshot_commands,   load_commands,
-    acl_commands,        quota_commands,      token_commands,
-    encryption_commands, cell_commands,       scan_commands,
-    changes_commands,    import_commands,     export_commands,
-    replay_commands,     saw_commands,        job_commands,
-    inspect_commands,    txn_commands,        shell_commands,
-    server_commands,     cluster_commands,    cluster_adopt_commands,
-    monitor_commands,    doctor_commands,     top_commands,
-    console_commands,    log_level_commands,  member_commands,
-    lock_commands,       fs_commands,         bench_commands,
-    about_commands,      sql_commands,        trace_commands,
-    debug_commands,      completion_commands, replication_commands,
-    follow_commands,     view_commands,       observer_commands,
-    index_commands,      slurm_commands,      backup_commands,
-    search_commands,     import_cc_commands,
+    table_commands,        snapshot_commands, load_commands,
+    acl_commands,          quota_commands,    token_commands,
+    encryption_commands,   cell_commands,     scan_commands,
+    changes_commands,      import_commands,   export_commands,
+    replay_commands,       saw_commands,      job_commands,
+    inspect_commands,      txn_commands,      shell_commands,
+    server_commands,       cluster_commands,  cluster_adopt_commands,
+    cluster_host_commands, monitor_commands,  doctor_commands,
+    top_commands,          console_commands,  log_level_commands,
+    member_commands,       lock_commands,     fs_commands,
+    bench_commands,        about_commands,    sql_commands,
+    trace_commands,        debug_commands,    completion_commands,
+    replication_commands,  follow_commands,   view_commands,
+    observer_commands,     index_commands,    slurm_commands,
+    backup_commands,       search_commands,   import_cc_commands,
 };
 
 void commands_each(void (*visit)(void *ctx, const struct command *c), void *ctx)

@@ -319,6 +319,8 @@ ALLOWED = {
     "cli/remote_fs": ["base/", "gfs-lite/fs.h", "gfs-lite/objects.h",
                       "cli/"],
     "cli/cluster": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],
+    "cli/cluster_adopt": ["base/", "bigtable/quarry.h",
+                          "bigtable/quarry_backup.h", "cli/"],
     "cli/cluster_orders": ["base/", "bigtable/quarry.h",
                            "mapreduce/cluster/job_client.h", "cli/"],
     "cli/console": ["base/", "bigtable/quarry.h",
