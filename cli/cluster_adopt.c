@@ -18,10 +18,11 @@
 
 static const struct option adopt_options[] = {
     {"table", 0, "TABLE[=NEW]",
-     "this one, under the name NEW; without, all but system\ntables"},
+     "this one, under the name NEW; without, all but system\n"
+     "tables"},
     {"drop", 0, NULL,
-     "drop each table from the directory once the cluster has\nit: its space is "
-     "free then"},
+     "drop each table from the directory once the cluster\n"
+     "has it: its space is free then"},
     {"jobs", 'j', "N", "files at once (4)"},
     {NULL, 0, NULL, NULL},
 };
@@ -187,11 +188,11 @@ const struct command cluster_adopt_commands[] = {
      .arguments = "DIR",
      .summary = "Make tables of a directory's store tables of a cluster",
      .details =
-         "Their files are read where they lie and become tables of the cluster; "
-         "no row is\ntaken apart. Each table appears whole, and one that the "
-         "cluster has is not\nchanged. A call that was interrupted is repeated, "
-         "and continues. Nobody else may\nhave the directory open; if it is "
-         "encrypted, --encryption-key is its master key.",
+         "Their files are read where they lie and become tables of the "
+         "cluster; no row is\ntaken apart. Each table appears whole, and one "
+         "that the cluster has is not\nchanged. A call that was interrupted is "
+         "repeated, and continues. Nobody else may\nhave the directory open; "
+         "if it is encrypted, --encryption-key is its master key.",
      .examples = "quarry cluster adopt ./quarry-data -t n1:7400 --drop",
      .words_min = 1,
      .words_max = 1,

@@ -481,10 +481,10 @@ const struct command cluster_host_commands[] = {
      .arguments = "HOST[:PORT]",
      .summary = "Make a node on another host, by ssh",
      .details =
-         "Writes its settings and the cluster's key there and starts it; quarry "
-         "is installed\nthere already. Runs ssh ($QUARRY_SSH: another program); "
-         "with --print only shows\nthe commands. A new node is no member of the "
-         "cell.",
+         "Writes its settings and the cluster's key there and starts it; "
+         "quarry is installed\nthere already. Runs ssh ($QUARRY_SSH: another "
+         "program); with --print only shows\nthe commands. A new node is no "
+         "member of the cell.",
      .examples = "quarry cluster add n4 -t n1:7400 --key /etc/quarry/key\n"
                  "quarry cluster add n4 -t n1:7400 --print",
      .words_min = 1,

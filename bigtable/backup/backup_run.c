@@ -122,12 +122,16 @@ static int see_run(void *ctx,
     struct run_look *l = ctx;
     struct quarry_backups *b = l->run->backups;
     struct buf path = BUF_INIT;
+    /* One that a kill left half written is no sign of life, and stays for as
+     * long as one would be. */
+    bool is_half = has_suffix(name, ".new");
     (void)err;
-    if (!has_suffix(name, l->suffix) || strncmp(name, l->run->id, 16) == 0)
+    if ((!is_half && !has_suffix(name, l->suffix)) ||
+        strncmp(name, l->run->id, 16) == 0)
         return 0;
     if (l->now_us <= info->modified_us ||
         l->now_us - info->modified_us <= b->options.lease_us) {
-        l->found = true;
+        l->found |= !is_half;
         return 0;
     }
     buf_printf(&path, "%s" BACKUP_RUNS_DIR "/%s", b->place.path, name);
