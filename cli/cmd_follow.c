@@ -353,8 +353,9 @@ const struct command follow_commands[] = {
     {.name = "follow list",
      .arguments = "",
      .summary = "List what follows the changes of tables",
-     .details = "Replication streams, observers, asynchronous indexes and "
-                "views, with who runs\nthem and how far behind they are.",
+     .details = "Replication streams, observers, asynchronous indexes, "
+                "views and search indexes,\nwith who runs them and how far "
+                "behind they are.",
      .examples = "quarry follow list --format json",
      .run = run_follow_list},
     {.name = "follow show",

@@ -11,12 +11,15 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/bulk_load.h"
+#include "bigtable/follow/follow.h"
 #include "bigtable/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/remote_call.h"
+#include "cli/search_files.h"
+#include "cli/search_follower.h"
 #include "cli/table_printer.h"
 #include "gfs-lite/fs.h"
 #include "web/policy/archive_policy.h"
@@ -28,25 +31,6 @@
 
 /* --- where indexes are --------------------------------------------------- */
 
-/* A cluster that encrypts its tables keeps the keys to its servers: an index in
- * its file system would be readable text. */
-static int
-refuse_encrypted(struct quarry *q, const char *table, struct err *err)
-{
-    struct key_loan loan;
-    int rc = quarry_bulk_lend(q, table, "search", &loan, err);
-    if (!rc && loan.key_id) {
-        rc = err_set(err, ERR_UNSUPPORTED,
-                     "the cluster encrypts its tables, and an index of %s "
-                     "would not be",
-                     table);
-        err_hint(err, "export the table to an encrypted directory, and build "
-                      "the index there");
-    }
-    key_loan_close(&loan);
-    return rc;
-}
-
 /* The file system of the target, with the keys of a directory. Owned. */
 static int search_files(struct cli *cli, struct fs **out, struct err *err)
 {
@@ -55,7 +39,7 @@ static int search_files(struct cli *cli, struct fs **out, struct err *err)
     int rc = cli_store(cli, CLI_READ, &q, err);
     *out = NULL;
     if (!rc)
-        rc = quarry_bulk_files(q, out, err);
+        rc = quarry_user_files(q, out, err);
     if (!rc && quarry_is_directory(q)) {
         rc = cli_master_keys(cli, &masters, err);
         if (!rc)
@@ -125,9 +109,11 @@ static int run_build(struct cli *cli, const struct args *args, struct err *err)
     o.world = cli->world;
     rc = cli_store(cli, CLI_READ, &q, err);
     if (!rc && !quarry_is_directory(q))
-        rc = refuse_encrypted(q, args->words[0], err);
+        rc = search_files_refuse_encrypted(q, args->words[0], err);
     if (!rc)
         rc = search_files(cli, &o.fs, err);
+    if (!rc)
+        rc = search_files_prepare(o.fs, args->words[0], err);
     if (!rc) {
         progress_start(&progress, cli, "search build");
         o.progress = show_progress;
@@ -146,12 +132,35 @@ static int run_build(struct cli *cli, const struct args *args, struct err *err)
 
 static int run_drop(struct cli *cli, const struct args *args, struct err *err)
 {
-    struct fs *fs;
-    int rc = search_files(cli, &fs, err);
-    if (rc)
-        return rc;
-    rc = search_drop(fs, args->words[0], err);
+    const char *table = args->words[0];
+    struct quarry *q;
+    struct fs *fs = NULL;
+    int rc = cli_store(cli, CLI_EXISTING, &q, err);
+    if (!rc) { /* Else the follower would make it again. */
+        rc = follower_drop(q, SEARCH_FOLLOWER_KIND, table, err);
+        if (rc == ERR_NOTFOUND)
+            rc = 0;
+    }
+    if (!rc)
+        rc = search_files(cli, &fs, err);
+    if (!rc)
+        rc = search_drop(fs, table, err);
     fs_close(fs);
+    return rc;
+}
+
+static int run_follow(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *table = args->words[0];
+    struct quarry *q;
+    int rc = cli_store(cli, CLI_EXISTING, &q, err);
+    if (!rc)
+        rc = search_follower_create(q, table, err);
+    if (!rc && quarry_is_directory(q))
+        cli_remark(cli,
+                   "quarry follow run " SEARCH_FOLLOWER_KIND
+                   "/%s keeps the index right while it runs",
+                   table);
     return rc;
 }
 
@@ -184,7 +193,9 @@ static int search_open(struct cli *cli,
         out->table = NULL;
         return rc;
     }
-    rc = cli_read_robots(out->table, policy, err);
+    rc = search_files_check_reader(out->table, err);
+    if (!rc)
+        rc = cli_read_robots(out->table, policy, err);
     if (!rc)
         rc = search_files(cli, &out->fs, err);
     opts.fs = out->fs;
@@ -354,6 +365,63 @@ static int run_search(struct cli *cli, const struct args *args, struct err *err)
     return rc;
 }
 
+/* --- status -------------------------------------------------------------- */
+
+static const struct sheet_column status_columns[] = {
+    {"pages", SHEET_NUMBER},    {"segments", SHEET_NUMBER},
+    {"bytes", SHEET_BYTES},     {"updated", SHEET_TIME},
+    {"newest", SHEET_TEXT},     {"follower", SHEET_TEXT},
+    {"follower_lag", SHEET_AGE}};
+
+/* The follower that keeps the index right, and how far it is behind. */
+static void add_follower(struct cli *cli, const char *table, struct sheet *s)
+{
+    struct follower_info *f = NULL;
+    struct quarry *q;
+    int rc = cli_store(cli, CLI_READ, &q, NULL);
+    if (!rc)
+        rc = follower_get(q, SEARCH_FOLLOWER_KIND, table, &f, NULL);
+    if (rc) {
+        sheet_add_str(s, "none");
+        sheet_add_str(s, "");
+        return;
+    }
+    sheet_add_str(s, f->record.paused ? "paused"
+                     : f->running     ? "running"
+                                      : "waiting");
+    if (f->lag_us == UINT64_MAX)
+        sheet_add_str(s, "");
+    else
+        sheet_add_u64(s, f->lag_us);
+    follower_infos_free(f, 1);
+}
+
+static int run_status(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct search_open o = {.fs = NULL};
+    struct search_index_facts facts;
+    struct buf newest = BUF_INIT;
+    struct sheet s;
+    int rc = search_open(cli, args->words[0], NULL, &o, err);
+    if (!rc) {
+        search_index_get_facts(o.index, &facts);
+        if (facts.newest_us != INT64_MIN)
+            text_put_time(&newest, facts.newest_us);
+        sheet_init(&s, status_columns, ARRAY_LEN(status_columns));
+        sheet_add_u64(&s, facts.documents);
+        sheet_add_u64(&s, facts.segment_count);
+        sheet_add_u64(&s, facts.bytes);
+        sheet_add_u64(&s, facts.updated_us);
+        sheet_add(&s, buf_slice(&newest));
+        add_follower(cli, args->words[0], &s);
+        sheet_print(&s, cli->format);
+        sheet_close(&s);
+    }
+    buf_close(&newest);
+    search_open_close(&o);
+    return rc;
+}
+
 /* --- serve --------------------------------------------------------------- */
 
 struct search_serving {
@@ -485,9 +553,30 @@ const struct command search_commands[] = {
      .words_max = 1,
      .options = {build_options, remote_options},
      .run = run_build},
+    {.name = "search follow",
+     .arguments = "TABLE",
+     .summary = "Keep the search index of a table right as pages arrive",
+     .details =
+         "Makes the follower search/TABLE: servers with the role follow, or "
+         "quarry follow run,\nbring the index up to date when pages change. "
+         "The table keeps its changes (quarry\ntable alter --changes). quarry "
+         "follow drop search/TABLE ends it.",
+     .examples = "quarry search follow webtable",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {remote_options},
+     .run = run_follow},
+    {.name = "search status",
+     .arguments = "TABLE",
+     .summary = "Show how large and how new the search index of a table is",
+     .examples = "quarry search status webtable",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {remote_options},
+     .run = run_status},
     {.name = "search drop",
      .arguments = "TABLE",
-     .summary = "Remove the search index of a table",
+     .summary = "Remove the search index of a table, and what follows it",
      .examples = "quarry search drop webtable",
      .words_min = 1,
      .words_max = 1,

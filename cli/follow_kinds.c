@@ -6,6 +6,7 @@
 #include "bigtable/follow/follow.h"
 #include "bigtable/replication/replication_follower.h"
 #include "bigtable/view/view_follow.h"
+#include "cli/search_follower.h"
 #include "jobs/jobs.h"
 
 static const struct observer_engine *const observer_engines[] = {
@@ -21,5 +22,6 @@ void follow_kinds_init(struct follow_kinds *k,
     k->list[k->count++] = &view_kind;
     k->list[k->count++] = &replication_follower;
     k->list[k->count++] = &k->observer.kind;
+    k->list[k->count++] = &search_follower;
     POST(k->count <= ARRAY_LEN(k->list));
 }

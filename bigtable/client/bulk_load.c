@@ -52,6 +52,11 @@ int quarry_bulk_files(struct quarry *q, struct fs **out, struct err *err)
     return q->ops->bulk_files(q, out, err);
 }
 
+int quarry_user_files(struct quarry *q, struct fs **out, struct err *err)
+{
+    return q->ops->user_files(q, out, err);
+}
+
 static void count_files(const struct load_list *l, struct quarry_bulk_result *r)
 {
     *r = (struct quarry_bulk_result){.files = l->count};

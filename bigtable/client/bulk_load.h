@@ -113,6 +113,11 @@ QUARRY_EXPORT MUST_CHECK int quarry_bulk_lend(struct quarry *q,
 QUARRY_EXPORT MUST_CHECK int
 quarry_bulk_files(struct quarry *q, struct fs **out, struct err *err);
 
+/* The file system of @q with the files of its users, for the calling thread: a
+ * cluster's whole one, a directory's own. Owned. */
+MUST_CHECK int
+quarry_user_files(struct quarry *q, struct fs **out, struct err *err);
+
 /* Where the part @part of the load @id writes in it: the paths of its files
  * begin so, appended to @out. ERR_INVALID (a name). */
 QUARRY_EXPORT MUST_CHECK int quarry_bulk_part_path(const char *id,

@@ -99,6 +99,8 @@ struct search_index_options {
     struct world *world;
     const char *table;
     size_t cache_bytes; /* Of pages of segments; 0: 64 MiB. */
+    size_t task_bytes;  /* Segments from it on are searched beside each other;
+                           0: 4 MiB. */
     /* Captures that are not shown; NULL: all are. Borrowed. */
     const struct archive_policy *policy;
 };
@@ -117,6 +119,7 @@ struct search_index_facts {
     uint64_t documents;
     uint64_t bytes;
     uint64_t updated_us;
+    int64_t newest_us; /* The newest capture; INT64_MIN: there is none. */
     size_t segment_count;
 };
 

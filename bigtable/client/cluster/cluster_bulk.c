@@ -25,16 +25,27 @@ static void put_target(struct quarry *q, struct buf *out)
     buf_printf(out, GFS_SCHEME "%s%s", q->cluster->target, BIGTABLE_FS_ROOT);
 }
 
-/* The file system, for the calling thread. */
-int cluster_bulk_files(struct quarry *q, struct fs **out, struct err *err)
+/* The file system from @root on, for the calling thread. */
+static int
+open_files(struct quarry *q, const char *root, struct fs **out, struct err *err)
 {
     struct buf target = BUF_INIT;
     int rc;
-    put_target(q, &target);
+    buf_printf(&target, GFS_SCHEME "%s%s", q->cluster->target, root);
     rc = fs_open_target(q->world, buf_cstr(&target), q->cluster->security, out,
                         err);
     buf_close(&target);
     return rc;
+}
+
+int cluster_bulk_files(struct quarry *q, struct fs **out, struct err *err)
+{
+    return open_files(q, BIGTABLE_FS_ROOT, out, err);
+}
+
+int cluster_user_files(struct quarry *q, struct fs **out, struct err *err)
+{
+    return open_files(q, "", out, err);
 }
 
 /* --- begin --------------------------------------------------------------- */

@@ -31,6 +31,11 @@ int embedded_bulk_files(struct quarry *q, struct fs **out, struct err *err)
     return fs_local_open(q->world, q->store->dir, out, err);
 }
 
+int embedded_user_files(struct quarry *q, struct fs **out, struct err *err)
+{
+    return embedded_bulk_files(q, out, err);
+}
+
 /* --- begin --------------------------------------------------------------- */
 
 struct loads_look {

@@ -621,8 +621,12 @@ static void compare_results(const struct search_results *got,
 
 static void check_queries(const struct model *m, struct rand_gen *r, int count)
 {
-    const struct search_index_options opts = {
-        .fs = fs, .world = world, .table = "web", .cache_bytes = 1 << 20};
+    const struct search_index_options opts = {.fs = fs,
+                                              .world = world,
+                                              .table = "web",
+                                              .cache_bytes = 1 << 20,
+                                              .task_bytes =
+                                                  rand_below(r, 2) ? 1 : 0};
     size_t document_count = model_documents(m, documents);
     struct search_index *x;
     ck_assert_int_eq(search_index_open(&opts, &x, NULL), 0);

@@ -10,9 +10,11 @@
 #include "web/search/query/query_run.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
 #include "web/search/query/query_parser.h"
 #include "web/search/segment/index_view.h"
 #include "web/search/segment/posting_cursor.h"
@@ -52,6 +54,14 @@ struct part_term {
     bool is_open;
 };
 
+struct top_list {
+    const struct index_view *view;
+    _Atomic uint64_t *shared;  /* See top_share(). */
+    struct found_document *at; /* A heap: the worst is first. */
+    size_t count;
+    size_t limit;
+};
+
 struct part_run {
     const struct query_plan *plan;
     const struct index_part *part;
@@ -65,21 +75,14 @@ struct part_run {
     size_t site_count;
     struct document_range barred[RANGES_MAX];
     size_t barred_count;
-    struct top_list *top;
-    double rank_max; /* The most that a rank adds here. */
+    struct top_list top; /* Its own best; at is owned. */
+    double rank_max;     /* The most that a rank adds here. */
     uint64_t scored;
     int rc;
-    struct err *err;
+    struct err err;
 };
 
 /* --- the best so far ----------------------------------------------------- */
-
-struct top_list {
-    const struct index_view *view;
-    struct found_document *at; /* A heap: the worst is first. */
-    size_t count;
-    size_t limit;
-};
 
 static int compare_rows(const struct index_view *v,
                         const struct found_document *a,
@@ -128,6 +131,21 @@ static void top_sift_down(struct top_list *t, size_t at)
     t->at[at] = item;
 }
 
+/* Tell the searches of other segments that documents with a lower score than
+ * the worst of a full list are not among the best: its bits, which for numbers
+ * that are not negative are in the order of the numbers. */
+static void top_share(struct top_list *t)
+{
+    uint64_t bits;
+    uint64_t before = atomic_load_explicit(t->shared, memory_order_relaxed);
+    memcpy(&bits, &t->at[0].score, sizeof(bits));
+    PRE(t->count == t->limit && t->at[0].score >= 0);
+    while (before < bits && !atomic_compare_exchange_weak_explicit(
+                                t->shared, &before, bits, memory_order_relaxed,
+                                memory_order_relaxed)) {
+    }
+}
+
 static void top_add(struct top_list *t, const struct found_document *d)
 {
     size_t at;
@@ -135,6 +153,7 @@ static void top_add(struct top_list *t, const struct found_document *d)
         if (is_better(t->view, d, &t->at[0])) {
             t->at[0] = *d;
             top_sift_down(t, 0);
+            top_share(t);
         }
         return;
     }
@@ -144,12 +163,19 @@ static void top_add(struct top_list *t, const struct found_document *d)
         at = (at - 1) / 2;
     }
     t->at[at] = *d;
+    if (t->count == t->limit)
+        top_share(t);
 }
 
 /* Documents with a lower score need not be looked at. */
 static double top_threshold(const struct top_list *t)
 {
-    return t->count == t->limit ? t->at[0].score : -1.0;
+    uint64_t bits = atomic_load_explicit(t->shared, memory_order_relaxed);
+    double least;
+    if (bits == 0)
+        return -1.0;
+    memcpy(&least, &bits, sizeof(least));
+    return least;
 }
 
 /* Best first. */
@@ -347,12 +373,12 @@ static void run_document(struct part_run *r, uint32_t document)
             return;
     }
     f.score = score_of(r, document,
-                       (top_threshold(r->top) - rank) * SEGMENT_WEIGHT_MAX);
+                       (top_threshold(&r->top) - rank) * SEGMENT_WEIGHT_MAX);
     if (f.score < 0)
         return;
     f.score = f.score / SEGMENT_WEIGHT_MAX + rank;
     r->scored++;
-    top_add(r->top, &f);
+    top_add(&r->top, &f);
 }
 
 /* --- walking lists ------------------------------------------------------- */
@@ -411,7 +437,7 @@ static void run_needed(struct part_run *r, const struct document_range *range)
             document = at;
             continue;
         }
-        if (block_bound(r, at, &last) < top_threshold(r->top)) {
+        if (block_bound(r, at, &last) < top_threshold(&r->top)) {
             if (last >= range->end)
                 return;
             document = last + 1;
@@ -477,7 +503,7 @@ static void run_wanted(struct part_run *r, const struct document_range *range)
     for (size_t i = 0; i < r->order_count; i++)
         posting_cursor_seek(&r->terms[r->order[i]].cursor, range->begin);
     while (!r->rc) {
-        double threshold = top_threshold(r->top);
+        double threshold = top_threshold(&r->top);
         uint32_t document;
         uint32_t next;
         size_t pivot;
@@ -588,10 +614,10 @@ static bool open_terms(struct part_run *r)
         if (r->rc)
             continue;
         r->rc = segment_find_term(r->part->segment, p->terms[i].term, &value,
-                                  &found, r->err);
+                                  &found, &r->err);
         if (r->rc || !found)
             continue;
-        posting_cursor_open(&t->cursor, r->part->segment, &value, r->err);
+        posting_cursor_open(&t->cursor, r->part->segment, &value, &r->err);
         posting_cursor_seek(&t->cursor, 0);
         t->is_open = true;
         t->bound = t->plan->idf * value.weight;
@@ -709,7 +735,64 @@ make_plan(struct query_plan *p, struct query_counts *counts, struct err *err)
 
 STATIC_ASSERT(QUERY_TERMS_MAX == 48, "query_counts");
 
-int query_run(const struct index_view *view,
+/* --- all parts ----------------------------------------------------------- */
+
+static void run_part_begin(struct part_run *run,
+                           const struct query_plan *plan,
+                           size_t part,
+                           size_t limit,
+                           _Atomic uint64_t *shared)
+{
+    run->plan = plan;
+    run->part = &plan->view->parts[part];
+    run->part_index = (uint32_t)part;
+    run->rank_max = RANK_SCORE / 255.0 * run->part->segment->rank_max;
+    run->top =
+        (struct top_list){.view = plan->view, .limit = limit, .shared = shared};
+    run->top.at = mem_alloc(limit * sizeof(*run->top.at));
+    err_init(&run->err);
+}
+
+static void run_part_end(struct part_run *run)
+{
+    for (size_t k = 0; k < run->plan->term_count; k++)
+        if (run->terms[k].is_open)
+            posting_cursor_close(&run->terms[k].cursor);
+    mem_free(run->top.at);
+    mem_free(run);
+}
+
+static void run_part_task(void *run)
+{
+    run_part(run);
+}
+
+/* Search all parts: the large ones but the first each in a task. */
+static void run_parts(struct world *world,
+                      size_t task_bytes,
+                      struct part_run **runs,
+                      size_t count)
+{
+    struct task **tasks = mem_zalloc(count + 1, sizeof(struct task *));
+    bool beside = false;
+    for (size_t i = 0; i < count; i++) {
+        bool large = runs[i]->part->segment->bytes >= task_bytes;
+        if (large && beside)
+            tasks[i] = task_start(world, "search", run_part_task, runs[i]);
+        beside |= large;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!tasks[i])
+            run_part(runs[i]);
+    for (size_t i = 0; i < count; i++)
+        if (tasks[i])
+            task_join(tasks[i]);
+    mem_free(tasks);
+}
+
+int query_run(struct world *world,
+              size_t task_bytes,
+              const struct index_view *view,
               const struct search_query *query,
               size_t limit,
               struct found_document *out,
@@ -718,32 +801,34 @@ int query_run(const struct index_view *view,
               struct err *err)
 {
     struct query_plan *plan = mem_zalloc(1, sizeof(*plan));
-    struct part_run *run = NULL;
-    struct top_list top = {.view = view, .at = out, .limit = limit};
+    size_t parts = view->part_count;
+    struct part_run **runs = mem_zalloc(parts + 1, sizeof(struct part_run *));
+    _Atomic uint64_t shared = 0;
+    struct top_list top = {
+        .view = view, .at = out, .limit = limit, .shared = &shared};
     int rc;
     PRE(limit > 0);
     *counts = (struct query_counts){.scored = 0};
     plan->view = view;
     plan->query = query;
     rc = make_plan(plan, counts, err);
-    for (size_t i = 0; i < view->part_count && !rc; i++) {
-        run = mem_zalloc(1, sizeof(*run));
-        run->plan = plan;
-        run->part = &view->parts[i];
-        run->part_index = (uint32_t)i;
-        run->top = &top;
-        run->rank_max = RANK_SCORE / 255.0 * view->parts[i].segment->rank_max;
-        run->err = err;
-        run_part(run);
-        rc = run->rc;
-        counts->scored += run->scored;
-        for (size_t k = 0; k < plan->term_count; k++)
-            if (run->terms[k].is_open)
-                posting_cursor_close(&run->terms[k].cursor);
-        mem_free(run);
+    for (size_t i = 0; i < parts && !rc; i++) {
+        runs[i] = mem_zalloc(1, sizeof(*runs[i]));
+        run_part_begin(runs[i], plan, i, limit, &shared);
+    }
+    if (!rc)
+        run_parts(world, task_bytes, runs, parts);
+    for (size_t i = 0; i < parts && runs[i]; i++) {
+        if (!rc && runs[i]->rc)
+            rc = err_copy(err, &runs[i]->err);
+        counts->scored += runs[i]->scored;
+        for (size_t k = 0; k < runs[i]->top.count; k++)
+            top_add(&top, &runs[i]->top.at[k]);
+        run_part_end(runs[i]);
     }
     top_sort(&top);
-    *count = top.count;
+    *count = rc ? 0 : top.count;
+    mem_free(runs);
     mem_free(plan);
     return rc;
 }

@@ -6,7 +6,7 @@
  * scores the newer capture comes first, then the order of row keys decides:
  * results depend on what is in the index, not on how it was built.
  *
- * Threads: any; a run has one.
+ * Threads: any.
  */
 #ifndef WEB_SEARCH_QUERY_QUERY_RUN_H
 #define WEB_SEARCH_QUERY_QUERY_RUN_H
@@ -19,6 +19,7 @@
 
 struct index_view;
 struct search_query;
+struct world;
 
 struct found_document {
     double score;
@@ -34,9 +35,12 @@ struct query_counts {
     uint64_t term_documents[48]; /* Of each term of the query. */
 };
 
-/* The best @limit documents, best first, into @out, *@count of them. Parks.
- * Errors: ERR_CORRUPT, ERR_IO, ERR_NOMEM. */
-MUST_CHECK int query_run(const struct index_view *view,
+/* The best @limit documents, best first, into @out, *@count of them. Segments
+ * from @task_bytes on are searched beside each other, in tasks of @world.
+ * Parks. Errors: ERR_CORRUPT, ERR_IO, ERR_NOMEM. */
+MUST_CHECK int query_run(struct world *world,
+                         size_t task_bytes,
+                         const struct index_view *view,
                          const struct search_query *query,
                          size_t limit,
                          struct found_document *out,

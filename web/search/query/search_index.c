@@ -22,6 +22,7 @@
 #include "web/search/text/word_breaks.h"
 
 #define INDEX_CACHE_BYTES ((size_t)64 << 20)
+#define TASK_BYTES        ((size_t)4 << 20)
 #define REFRESH_US        UINT64_C(1000000)
 /* Bits by which the likenesses of two texts that say the same may differ. */
 #define ALIKE_BITS 3
@@ -50,6 +51,7 @@ struct search_index {
     struct world *world;
     struct buf directory;
     struct page_cache *cache;
+    size_t task_bytes;
     const struct archive_policy *policy; /* Borrowed, or NULL. */
     struct shared_view *shared;
     uint64_t looked_ns;
@@ -140,6 +142,7 @@ int search_index_open(const struct search_index_options *opts,
     search_directory(opts->table, &x->directory);
     x->cache = page_cache_new(opts->cache_bytes ? opts->cache_bytes
                                                 : INDEX_CACHE_BYTES);
+    x->task_bytes = opts->task_bytes ? opts->task_bytes : TASK_BYTES;
     x->looked_ns = world_mono_ns(x->world);
     rc = index_view_open(x->fs, buf_cstr(&x->directory), x->cache, &view, err);
     if (rc == ERR_NOTFOUND) {
@@ -216,6 +219,21 @@ int search_index_refresh(struct search_index *x, struct err *err)
     return 0;
 }
 
+static int64_t newest_capture(const struct index_view *v)
+{
+    int64_t newest = INT64_MIN;
+    for (size_t i = 0; i < v->part_count; i++) {
+        const struct segment *s = v->parts[i].segment;
+        for (uint32_t k = 0; k < s->document_count; k++) {
+            const struct document_values *d = &s->documents[k];
+            if (!part_hides(&v->parts[i], d->row))
+                newest = MAX_OF(newest,
+                                s->times_us[d->times_at + d->time_count - 1]);
+        }
+    }
+    return newest;
+}
+
 void search_index_get_facts(struct search_index *x,
                             struct search_index_facts *out)
 {
@@ -224,6 +242,7 @@ void search_index_get_facts(struct search_index *x,
         (struct search_index_facts){.documents = s->view->live_documents,
                                     .bytes = s->view->bytes,
                                     .updated_us = s->view->manifest.updated_us,
+                                    .newest_us = newest_capture(s->view),
                                     .segment_count = s->view->part_count};
     view_give(x, s);
 }
@@ -284,7 +303,8 @@ static void put_hit(struct search_results *out,
 
 /* Find what is asked for and one more: as many documents as that takes, because
  * some are folded. */
-static int run_folded(const struct index_view *view,
+static int run_folded(struct search_index *x,
+                      const struct index_view *view,
                       const struct search_query *query,
                       const struct search_request *request,
                       struct search_results *out,
@@ -303,7 +323,8 @@ static int run_folded(const struct index_view *view,
         found = mem_realloc(found, room * sizeof(*found));
         kept = mem_realloc(kept, room * sizeof(*kept));
         alike = mem_realloc(alike, room * sizeof(*alike));
-        rc = query_run(view, query, room, found, &count, counts, err);
+        rc = query_run(x->world, x->task_bytes, view, query, room, found,
+                       &count, counts, err);
         if (rc)
             break;
         n = fold_alike(found, count, request->keep_alike, kept, alike);
@@ -421,7 +442,7 @@ int search_run(struct search_index *x,
         rc = search_query_parse(row_document_breaker(r->documents),
                                 request->query, q, err);
     if (!rc)
-        rc = run_folded(s->view, q, request, out, &counts, err);
+        rc = run_folded(x, s->view, q, request, out, &counts, err);
     out->documents = s->view->live_documents;
     if (!rc && request->skip == 0)
         rc = suggest_query(s->view, q, request->query, &counts, out, err);
