@@ -197,7 +197,8 @@ struct fs_info {
 /* Rename as rename(2). Parks. Errors: ERR_NOTFOUND, ERR_EXISTS, ERR_INVALID. */
 MUST_CHECK int
 fs_rename(struct fs *fs, const char *from, const char *to, struct err *err);
-/* Remove a file or an empty directory. Parks. Errors: ERR_NOTFOUND. */
+/* Remove a file. Parks. Errors: ERR_NOTFOUND, ERR_INVALID (a directory, which
+ * fs_remove_tree() removes). */
 MUST_CHECK int fs_remove(struct fs *fs, const char *path, struct err *err);
 /* Make a directory and missing ones above. Parks. Errors: ERR_INVALID. */
 MUST_CHECK int fs_mkdirs(struct fs *fs, const char *path, struct err *err);

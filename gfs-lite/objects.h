@@ -1,6 +1,7 @@
 /* File systems that others run, by their names: a bucket of S3
- * (s3://BUCKET/…), and web servers, for reading (http://HOST/…, https://…).
- * Public.
+ * (s3://BUCKET/…), HDFS by its namenodes' HTTP (hdfs://HOST:PORT/…, webhdfs://,
+ * swebhdfs:// for HTTPS), and web servers, for reading (http://HOST/…,
+ * https://…). Public.
  *
  *     if (fs_name_is_remote(word))
  *         fs_remote_open(w, word, getenv, &fs, &path, &err)
@@ -17,7 +18,10 @@
  *       refused, as fs_lock() is;
  *     - a reader sees one version of a file: if it is replaced, reads fail with
  *       ERR_ABORTED.
- * A web server's files are opened and read, and nothing else.
+ * HDFS differs in less: a file appears, whole, with the first fs_writer_flush()
+ * or fs_writer_sync(), and is appended to afterwards; fs_lock() is refused, and
+ * names have no colons. A web server's files are opened and read, and nothing
+ * else.
  *
  * Threads: any. Everything parks; requests are sent by threads of the file
  * system.
@@ -34,7 +38,7 @@
 struct fs;
 struct world;
 
-/* Is @name s3://…, http://… or https://…? */
+/* Has @name one of these schemes? */
 bool fs_name_is_remote(const char *name);
 
 /* The part of @name, a remote one, behind its bucket or host: the path below

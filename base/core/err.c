@@ -40,6 +40,7 @@ static int code_of_errno(int errnum)
     case EMFILE:
     case ENFILE: return ERR_FULL;
     case ENOENT: return ERR_NOTFOUND;
+    case EISDIR: return ERR_INVALID;
     case EEXIST: return ERR_EXISTS;
     case EACCES:
     case EROFS:

@@ -11,8 +11,6 @@
 #include "base/objects/object_client_parts.h"
 #include "base/runtime/world.h"
 
-#define DELAY_US_FIRST  UINT64_C(100000)
-#define DELAY_US_MAX    UINT64_C(20000000)
 #define KEYS_RENEWED_US UINT64_C(300000000)
 /* Headers of a try: those of the operation, and host, hash, date, token. */
 #define HEADERS_MAX (CALL_HEADERS_MAX + 5)
@@ -230,7 +228,7 @@ static int send_once(struct object_client *c,
         put_headers(c, call, &a);
         r.url = buf_cstr(&a.url);
         r.headers = &a.lines;
-        atomic_fetch_add(&c->requests, 1);
+        atomic_fetch_add(&c->pool.requests, 1);
         rc = object_connection_send(connection, &r, reply, err);
         if (rc)
             err_wrap(err, "%s",
@@ -376,49 +374,6 @@ static int explain(struct object_client *c,
 
 /* --- tries --------------------------------------------------------------- */
 
-static bool is_given_up(struct object_client *c, const struct object_call *call)
-{
-    return atomic_load(&c->hurried) || (call->stop && atomic_load(call->stop));
-}
-
-/* Take from the budget, and wait; false: there is to be no other try. */
-static bool wait_for_retry(struct object_client *c,
-                           const struct object_call *call,
-                           const struct object_reply *reply,
-                           unsigned tries)
-{
-    uint64_t most = MIN_OF(DELAY_US_FIRST << MIN_OF(tries, 10u), DELAY_US_MAX);
-    uint64_t delay = most / 4 + world_random(c->world) % (most * 3 / 4 + 1);
-    uint64_t end;
-    bool may = tries < c->settings.attempts && !is_given_up(c, call);
-    if (!may)
-        return false;
-    delay = MAX_OF(delay, reply->retry_us);
-    end = world_mono_ns(c->world) + delay * 1000;
-    mutex_lock(&c->mutex);
-    may = c->budget >= RETRY_COST;
-    if (may)
-        c->budget -= RETRY_COST;
-    while (may && !is_given_up(c, call)) {
-        uint64_t now = world_mono_ns(c->world);
-        if (now >= end)
-            break;
-        (void)cond_wait_us(&c->changed, &c->mutex, c->world,
-                           (end - now) / 1000 + 1);
-    }
-    mutex_unlock(&c->mutex);
-    if (may)
-        atomic_fetch_add(&c->retries, 1);
-    return may && !is_given_up(c, call);
-}
-
-static void add_to_budget(struct object_client *c)
-{
-    mutex_lock(&c->mutex);
-    c->budget = MIN_OF(c->budget + 1, RETRY_BUDGET);
-    mutex_unlock(&c->mutex);
-}
-
 /* An answer that begins as a success may still say in its body that the
  * request failed: of CompleteMultipartUpload and CopyObject. */
 static bool is_hidden_error(const struct object_call *call,
@@ -457,7 +412,7 @@ int object_call_run(struct object_client *c,
             &words);
         hidden = rc == 0 && is_hidden_error(call, reply, &words);
         if (rc == 0 && !hidden && reply->status / 100 == 2) {
-            add_to_budget(c);
+            request_pool_earn(&c->pool);
             return 0;
         }
         if (rc == 0) {
@@ -471,7 +426,8 @@ int object_call_run(struct object_client *c,
         } else {
             again = rc == ERR_UNAVAILABLE;
         }
-        if (!again || !wait_for_retry(c, call, reply, tries))
+        if (!again || !request_pool_may_retry(&c->pool, tries, reply->retry_us,
+                                              call->stop))
             break;
         buf_close(&reply->body);
     }

@@ -69,13 +69,14 @@ static bool is_ours(struct object_client *c, const char *key, const char *token)
            strcmp(found, token) == 0;
 }
 
-int object_put(struct object_client *c,
-               const char *key,
-               struct slice body,
-               bool exclusive,
-               struct err *err)
+/* One PUT. @token, of TOKEN_TEXT bytes, says whose the object is. */
+static int put_once(struct object_client *c,
+                    const char *key,
+                    struct slice body,
+                    bool exclusive,
+                    const char *token,
+                    struct err *err)
 {
-    char token[TOKEN_TEXT];
     struct object_call call = {.method = "PUT",
                                .key = key,
                                .query = "",
@@ -86,13 +87,61 @@ int object_put(struct object_client *c,
     if (exclusive)
         call.headers[call.header_count++] =
             (struct sigv4_header){"if-none-match", "*"};
-    make_token(c, token);
     call.headers[call.header_count++] =
         (struct sigv4_header){TOKEN_HEADER, token};
     rc = object_call(c, &call, &reply, err);
     buf_close(&reply.body);
+    return rc;
+}
+
+/* A server that ignores If-None-Match would replace what is there: until it has
+ * shown that it does not, the object is looked for. */
+static int
+check_is_absent(struct object_client *c, const char *key, struct err *err)
+{
+    struct object_info info;
+    int rc;
+    if (atomic_load(&c->conditions) == CONDITIONS_HONOURED)
+        return 0;
+    rc = object_head(c, key, &info, err);
+    if (rc == 0)
+        return err_set(err, ERR_EXISTS, "%s/%s exists already", c->name, key);
+    return rc == ERR_NOTFOUND ? 0 : rc;
+}
+
+/* The object was just made: does the server refuse to make it again? It is the
+ * same one if it does not. */
+static void learn_conditions(struct object_client *c,
+                             const char *key,
+                             struct slice body,
+                             const char *token)
+{
+    int rc;
+    if (atomic_load(&c->conditions) != CONDITIONS_UNKNOWN)
+        return;
+    rc = put_once(c, key, body, true, token, NULL);
+    if (rc == ERR_EXISTS)
+        atomic_store(&c->conditions, CONDITIONS_HONOURED);
+    else if (rc == 0)
+        atomic_store(&c->conditions, CONDITIONS_IGNORED);
+}
+
+int object_put(struct object_client *c,
+               const char *key,
+               struct slice body,
+               bool exclusive,
+               struct err *err)
+{
+    char token[TOKEN_TEXT];
+    int rc = exclusive ? check_is_absent(c, key, err) : 0;
+    if (rc)
+        return rc;
+    make_token(c, token);
+    rc = put_once(c, key, body, exclusive, token, err);
     if (rc == ERR_EXISTS && is_ours(c, key, token))
         rc = 0;
+    if (rc == 0 && exclusive)
+        learn_conditions(c, key, body, token);
     if (rc == 0)
         atomic_fetch_add(&c->written_bytes, body.len);
     return rc;
@@ -209,6 +258,10 @@ int object_get_run(struct object_client *c,
         strcmp(reply.etag, r->etag) != 0)
         return err_set(err, ERR_ABORTED, "%s/%s was replaced while it was read",
                        c->name, r->key);
+    if (reply.status == 206 && reply.range_begin != r->offset)
+        return err_set(err, ERR_CORRUPT,
+                       "%s/%s: the server sent another range than that at %llu",
+                       c->name, r->key, (unsigned long long)r->offset);
     r->got = reply.got;
     end = reply.whole_bytes != UINT64_MAX ? reply.whole_bytes
                                           : r->offset + reply.got;
@@ -218,50 +271,6 @@ int object_get_run(struct object_client *c,
             c->name, r->key, reply.got, r->len, (unsigned long long)r->offset);
     atomic_fetch_add(&c->read_bytes, reply.got);
     return 0;
-}
-
-struct waiting_read {
-    struct object_read read;
-    struct mutex mutex;
-    struct cond ended;
-    bool done;
-};
-
-static void wake_reader(struct object_read *r)
-{
-    struct waiting_read *w = CONTAINER_OF(r, struct waiting_read, read);
-    mutex_lock(&w->mutex);
-    w->done = true;
-    cond_signal(&w->ended);
-    mutex_unlock(&w->mutex);
-}
-
-int object_get(struct object_client *c,
-               const char *key,
-               const char *etag,
-               uint64_t offset,
-               void *dst,
-               size_t len,
-               size_t *got,
-               struct err *err)
-{
-    struct waiting_read w = {.read = {.key = key,
-                                      .etag = etag,
-                                      .offset = offset,
-                                      .dst = dst,
-                                      .len = len,
-                                      .done = wake_reader}};
-    mutex_init(&w.mutex);
-    cond_init(&w.ended);
-    object_read_start(c, &w.read);
-    mutex_lock(&w.mutex);
-    while (!w.done)
-        cond_wait(&w.ended, &w.mutex);
-    mutex_unlock(&w.mutex);
-    cond_close(&w.ended);
-    mutex_close(&w.mutex);
-    *got = w.read.rc ? 0 : w.read.got;
-    return w.read.rc ? err_copy(err, &w.read.err) : 0;
 }
 
 /* --- lists --------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  *     object_client_open(w, &name, getenv, &c, &err)
  *     object_head(c, key, &info, &err)
- *     object_get(c, key, info.etag, offset, dst, len, &got, &err)
+ *     object_read_start(c, &read)
  *     object_client_close(c)
  *
  * Requests are sent by threads of the client, at most `connections` of them,
@@ -35,6 +35,7 @@
 #include "base/objects/object_settings.h"
 
 struct object_client;
+struct request_pool;
 struct world;
 
 /* Largest object that one PUT makes, and the parts of larger ones. */
@@ -83,18 +84,8 @@ MUST_CHECK int object_head(struct object_client *c,
                            const char *key,
                            struct object_info *out,
                            struct err *err);
-/* Read [@offset, @offset + @len) of the object as it is while its ETag is
- * @etag (""; NULL: of any). *@got < @len only at the end. Parks.
- * ERR_ABORTED: it was replaced. ERR_UNSUPPORTED: the server gives no ranges. */
-MUST_CHECK int object_get(struct object_client *c,
-                          const char *key,
-                          const char *etag,
-                          uint64_t offset,
-                          void *dst,
-                          size_t len,
-                          size_t *got,
-                          struct err *err);
-/* Make the object; ERR_EXISTS if @exclusive and there is one. Parks. */
+/* Make the object; ERR_EXISTS if @exclusive and there is one. Of several who
+ * try at once one succeeds, unless the server ignores If-None-Match. Parks. */
 MUST_CHECK int object_put(struct object_client *c,
                           const char *key,
                           struct slice body,
@@ -130,7 +121,10 @@ MUST_CHECK int object_list(struct object_client *c,
 
 /* --- reading ahead ------------------------------------------------------- */
 
-/* One read in the background. The caller's memory; must stay until `done`. */
+/* One read in the background, of the object as it is while its ETag is `etag`
+ * (""; NULL: of any). `got` < `len` only at the end. The caller's memory; must
+ * stay until `done`. ERR_ABORTED: it was replaced. ERR_UNSUPPORTED: the server
+ * gives no ranges. */
 struct object_read {
     const char *key; /* Borrowed, as `etag` and `dst`. */
     const char *etag;
@@ -144,7 +138,7 @@ struct object_read {
     /* Called on a thread of the client when the above is set. */
     void (*done)(struct object_read *r);
     /* Internal. */
-    struct object_client *client;
+    struct request_pool *pool; /* NULL: it cannot be stopped. */
 };
 
 /* Start it; never waits. */

@@ -1,19 +1,14 @@
-/* Shared by the client's files: object_client.c has the threads, object_call.c
- * sends a request until it has an outcome, object_calls.c knows the requests.
- * Included by these only.
+/* Shared by the client's files: object_client.c opens and closes it,
+ * object_call.c sends a request until it has an outcome, object_calls.c knows
+ * the requests. Included by these only.
  */
 #ifndef BASE_OBJECTS_OBJECT_CLIENT_PARTS_H
 #define BASE_OBJECTS_OBJECT_CLIENT_PARTS_H
 
 #include "base/objects/object_client.h"
+#include "base/objects/request_pool.h"
 #include "base/objects/sigv4.h"
 #include "base/runtime/sync.h"
-
-struct task;
-
-/* The budget of retries: one takes RETRY_COST, a success gives one back. */
-#define RETRY_BUDGET 500
-#define RETRY_COST   5
 
 /* Headers of a request that an operation adds. */
 #define CALL_HEADERS_MAX 4
@@ -33,13 +28,11 @@ struct object_call {
     const atomic_bool *stop;
 };
 
-/* Work of a thread of the client. */
-struct object_job {
-    struct object_job *next;
-    void (*run)(struct object_client *c,
-                struct object_connection *connection,
-                void *arg);
-    void *arg;
+/* Does the server honour If-None-Match? Some ignore it, and replace. */
+enum object_conditions {
+    CONDITIONS_UNKNOWN,
+    CONDITIONS_HONOURED,
+    CONDITIONS_IGNORED,
 };
 
 struct object_client {
@@ -48,30 +41,16 @@ struct object_client {
     enum object_scheme scheme;
     char *place; /* The bucket, or host and port. */
     char *name;  /* "s3://bucket". */
-    atomic_uint_fast64_t requests;
-    atomic_uint_fast64_t retries;
+    struct request_pool pool;
     atomic_uint_fast64_t read_bytes;
     atomic_uint_fast64_t written_bytes;
-    atomic_bool hurried;
-    struct mutex mutex;  /* Of all below. */
-    struct cond changed; /* A job came, or stopping, or somebody gives up. */
-    struct object_job *first;
-    struct object_job **last;
-    size_t waiting;
-    size_t idle;
-    struct task *threads[OBJECT_CONNECTIONS_MAX];
-    size_t thread_count;
-    bool stopping;
-    unsigned budget;
+    atomic_int conditions;   /* enum object_conditions. */
     struct mutex keys_mutex; /* Of what follows; held while a command runs. */
     struct object_keys keys;
     bool has_keys;
     char region[64];
     int64_t clock_offset_us; /* The server's clock less ours. */
 };
-
-/* Run @j on a thread of the client; never waits. */
-void object_client_start(struct object_client *c, struct object_job *j);
 
 /* Send @call until it has an outcome. Blocks the thread, one of the client's.
  * The caller closes @reply->body in any case. Errors: see object_client.h. */

@@ -14,10 +14,11 @@
 
 #define CONNECT_SECONDS 10
 /* A transfer slower than a byte a second for this long is given up. */
-#define STALL_SECONDS 30
-#define BUFFER_BYTES  (512L << 10)
-#define REDIRECTS_MAX 5
-#define RETRY_US_MAX  UINT64_C(60000000)
+#define STALL_SECONDS      30
+#define BUFFER_BYTES       (512L << 10)
+#define REDIRECTS_MAX      5
+#define LOCATION_BYTES_MAX ((size_t)16384)
+#define RETRY_US_MAX       UINT64_C(60000000)
 
 struct object_connection {
     struct curl_calls curl;
@@ -113,6 +114,25 @@ static uint64_t time_of_header(const struct header_taker *t, struct slice value)
     return s > 0 ? (uint64_t)s * 1000000 : 0;
 }
 
+static void take_location(const struct object_request *r, struct slice value)
+{
+    if (!r->location || value.len > LOCATION_BYTES_MAX)
+        return;
+    buf_clear(r->location);
+    buf_append_slice(r->location, value);
+}
+
+/* "bytes BEGIN-END/WHOLE" */
+static void take_range(struct object_reply *r, struct slice value)
+{
+    size_t blank = slice_find_byte(value, ' ');
+    size_t dash = slice_find_byte(value, '-');
+    size_t slash = slice_find_byte(value, '/');
+    r->whole_bytes = number_of_header(slice_sub(value, slash + 1, value.len));
+    if (blank < dash)
+        r->range_begin = number_of_header(slice_sub(value, blank + 1, dash));
+}
+
 static void
 take_value(const struct header_taker *t, struct slice name, struct slice value)
 {
@@ -126,12 +146,11 @@ take_value(const struct header_taker *t, struct slice name, struct slice value)
     else if (name_is(name, "x-amz-meta-quarry-put"))
         copy_header(value, r->token, sizeof(r->token));
     else if (name_is(name, "location"))
-        copy_header(value, r->location, sizeof(r->location));
+        take_location(r->request, value);
     else if (name_is(name, "content-length"))
         r->content_bytes = number_of_header(value);
     else if (name_is(name, "content-range"))
-        r->whole_bytes = number_of_header(
-            slice_sub(value, slice_find_byte(value, '/') + 1, value.len));
+        take_range(r, value);
     else if (name_is(name, "last-modified"))
         r->modified_us = time_of_header(t, value);
     else if (name_is(name, "date"))
@@ -155,6 +174,10 @@ static size_t take_header(char *data, size_t size, size_t count, void *ctx)
         (void)!text_parse_u64(slice_sub(status, 0, 3), &n, NULL);
         t->reply->status = (long)n;
         t->reply->content_bytes = t->reply->whole_bytes = UINT64_MAX;
+        t->reply->range_begin = UINT64_MAX;
+        t->reply->headers_ended = false;
+    } else if (line.len == 0) {
+        t->reply->headers_ended = true;
     } else if (colon < line.len) {
         take_value(t, slice_trim(slice_sub(line, 0, colon)),
                    slice_trim(slice_sub(line, colon + 1, line.len)));
@@ -247,7 +270,8 @@ static int failure(struct object_connection *c,
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
         err_set(err, ERR_DENIED, "%s", why);
-        err_hint(err, "AWS_CA_BUNDLE names a file of authorities to trust");
+        err_hint(err, "AWS_CA_BUNDLE (of HDFS: QUARRY_HDFS_CA_BUNDLE) names a "
+                      "file of authorities to trust");
         return ERR_DENIED;
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -270,8 +294,10 @@ int object_connection_send(struct object_connection *c,
     struct header_taker taker = {c, reply};
     struct curl_slist *headers;
     CURLcode code;
-    *reply = (struct object_reply){
-        .content_bytes = UINT64_MAX, .whole_bytes = UINT64_MAX, .request = r};
+    *reply = (struct object_reply){.content_bytes = UINT64_MAX,
+                                   .whole_bytes = UINT64_MAX,
+                                   .range_begin = UINT64_MAX,
+                                   .request = r};
     c->curl.curl_easy_reset(c->easy); /* Keeps the connection. */
     c->error[0] = '\0';
     headers = header_list(c, r);
@@ -279,6 +305,7 @@ int object_connection_send(struct object_connection *c,
     set_pointer(c, CURLOPT_URL, r->url);
     set_long(c, CURLOPT_PATH_AS_IS, 1);
     set_long(c, CURLOPT_FOLLOWLOCATION, r->follow);
+    set_long(c, CURLOPT_FRESH_CONNECT, r->once);
     if (r->authority)
         set_pointer(c, CURLOPT_CAINFO, r->authority);
     set_pointer(c, CURLOPT_ERRORBUFFER, c->error);
@@ -294,7 +321,13 @@ int object_connection_send(struct object_connection *c,
     set_method(c, r);
     code = c->curl.curl_easy_perform(c->easy);
     c->curl.curl_slist_free_all(headers);
-    return code ? failure(c, code, reply, err) : 0;
+    if (code)
+        return failure(c, code, reply, err);
+    /* libcurl takes the end of the connection for that of the headers. */
+    if (!reply->headers_ended)
+        return err_set(err, ERR_UNAVAILABLE,
+                       "the answer ended within its headers");
+    return 0;
 }
 
 #else

@@ -29,6 +29,10 @@ struct object_request {
     size_t dst_bytes;
     size_t body_max;         /* Of answer.body: more is an error. */
     bool follow;             /* Redirections. */
+    bool once;               /* On a new connection: on one that was used
+                                libcurl repeats it by itself. */
+    struct buf *location;    /* Where one leads, if not followed; NULL: not
+                                wanted. */
     const char *authority;   /* File of certificates to trust, or NULL. */
     const atomic_bool *stop; /* Gives up soon when true; NULL: never. */
 };
@@ -38,9 +42,9 @@ struct object_reply {
     char etag[OBJECT_ETAG_BYTES];
     char request_id[80];
     char region[64];
-    char location[256];
     uint64_t content_bytes; /* UINT64_MAX: not said. */
-    uint64_t whole_bytes;   /* Of Content-Range; UINT64_MAX: not said. */
+    uint64_t range_begin;   /* Of Content-Range; UINT64_MAX: not said. */
+    uint64_t whole_bytes;   /* Likewise. */
     uint64_t modified_us;   /* 0: not said. */
     uint64_t date_us;       /* The server's clock; 0: not said. */
     uint64_t retry_us;      /* Retry-After; 0: not said. */
@@ -50,6 +54,7 @@ struct object_reply {
     /* Internal: where bytes go. */
     const struct object_request *request;
     bool overflow;
+    bool headers_ended;
 };
 
 /* Owned. Errors: ERR_UNSUPPORTED. */

@@ -8,7 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "gfs-lite/objects.h"
+#include "gfs-lite/objects/remote_reader.h"
 
 /* Names of one directory at most, and files that are removed at once. */
 #define LIST_MAX 4000000
@@ -278,8 +278,17 @@ static int object_fs_rename(struct fs *fs,
 /* There are no empty directories: one that is there has files. */
 static int object_fs_remove(struct fs *fs, const char *path, struct err *err)
 {
-    int rc = head_file(fs, path, "removed one by one", err);
-    return rc ? rc : object_delete(object_fs_client(fs), path, err);
+    struct object_client *c = object_fs_client(fs);
+    struct fs_info info;
+    int rc = object_fs_needs_s3(fs, "removed", err);
+    if (rc == 0)
+        rc = object_fs_check(fs, path, err);
+    if (rc == 0)
+        rc = object_fs_stat(fs, path, &info, err);
+    if (rc == 0 && info.is_directory)
+        rc = err_set(err, ERR_INVALID, "%s/%s: a directory",
+                     object_client_name(c), path);
+    return rc ? rc : object_delete(c, path, err);
 }
 
 static int object_fs_mkdirs(struct fs *fs, const char *path, struct err *err)
@@ -378,18 +387,31 @@ static void object_fs_unlock(struct fs_lock *l)
     PRE(!l); /* There are none. */
 }
 
-static size_t object_fs_locality(struct fs_reader *r,
-                                 uint64_t offset,
-                                 uint64_t len,
-                                 const char **machines,
-                                 size_t machines_max)
+static void start_read(void *ctx, struct object_read *r)
 {
-    (void)r;
-    (void)offset;
-    (void)len;
-    (void)machines;
-    (void)machines_max;
-    return 0;
+    object_read_start(ctx, r);
+}
+
+static int object_fs_open(struct fs *fs,
+                          const char *path,
+                          struct fs_reader **out,
+                          struct err *err)
+{
+    struct object_client *c = object_fs_client(fs);
+    struct object_info info;
+    int rc = object_fs_check(fs, path, err);
+    if (rc == 0)
+        rc = object_head(c, path, &info, err);
+    if (rc == 0 && info.size_bytes == UINT64_MAX) {
+        rc = err_set(err, ERR_UNSUPPORTED,
+                     "%s/%s: the server does not say how long it is",
+                     object_client_name(c), path);
+        err_hint(err, "fetch it with curl, and read the copy");
+    }
+    if (rc == 0)
+        *out = remote_reader_new(fs, path, info.etag, info.size_bytes,
+                                 (struct remote_source){start_read, c});
+    return rc;
 }
 
 static int object_fs_replace(struct fs *fs,
@@ -427,12 +449,12 @@ static const struct fs_ops object_fs_ops = {
     .writer_close = object_fs_writer_close,
     .recover = object_fs_recover,
     .open = object_fs_open,
-    .read_at = object_fs_read_at,
-    .read_once_at = object_fs_read_at,
-    .read_place = object_fs_read_place,
-    .prefetch = object_fs_prefetch,
-    .reader_close = object_fs_reader_close,
-    .locality = object_fs_locality,
+    .read_at = remote_reader_read_at,
+    .read_once_at = remote_reader_read_at,
+    .read_place = remote_reader_place,
+    .prefetch = remote_reader_prefetch,
+    .reader_close = remote_reader_close,
+    .locality = remote_reader_locality,
     .rename = object_fs_rename,
     .remove = object_fs_remove,
     .mkdirs = object_fs_mkdirs,
@@ -447,68 +469,16 @@ static const struct fs_ops object_fs_ops = {
     .unlock = object_fs_unlock,
 };
 
-/* --- opening ------------------------------------------------------------- */
-
-bool fs_name_is_remote(const char *name)
+struct fs *object_fs_new(struct world *w, struct object_client *c)
 {
-    return object_name_is(name);
-}
-
-const char *fs_remote_path(const char *name)
-{
-    const char *place = strstr(name, "://");
-    const char *slash;
-    PRE(place);
-    slash = strchr(place + 3, '/');
-    return slash ? slash + 1 : "";
-}
-
-bool fs_remote_is_same(const char *a, const char *b)
-{
-    size_t root = (size_t)(fs_remote_path(a) - a);
-    size_t other = (size_t)(fs_remote_path(b) - b);
-    if (*fs_remote_path(a) == '\0')
-        root = strlen(a);
-    if (*fs_remote_path(b) == '\0')
-        other = strlen(b);
-    while (root > 0 && a[root - 1] == '/')
-        root--;
-    while (other > 0 && b[other - 1] == '/')
-        other--;
-    return root == other && strncmp(a, b, root) == 0;
-}
-
-int fs_remote_open(struct world *w,
-                   const char *name,
-                   const char *(*variable)(const char *name),
-                   struct fs **out,
-                   char **root,
-                   struct err *err)
-{
-    struct object_name parts;
-    struct object_client *c;
-    struct object_fs *fs;
-    int rc = object_name_parse(name, &parts, err);
-    *out = NULL;
-    *root = NULL;
-    if (rc == 0)
-        rc = object_client_open(w, &parts, variable, &c, err);
-    if (rc)
-        return rc;
-    fs = mem_zalloc(1, sizeof(*fs));
+    struct object_fs *fs = mem_zalloc(1, sizeof(*fs));
     fs->base.ops = &object_fs_ops;
     fs->base.world = w;
     fs->client = c;
-    *out = &fs->base;
-    *root = mem_strdup(object_client_name(c));
-    return 0;
+    return &fs->base;
 }
 
-void fs_remote_counts(struct fs *fs, struct fs_remote_counts *out)
+bool object_fs_is(const struct fs *fs)
 {
-    struct object_counts n;
-    PRE(fs->ops == &object_fs_ops);
-    object_client_counts(object_fs_client(fs), &n);
-    *out = (struct fs_remote_counts){n.requests, n.retries, n.read_bytes,
-                                     n.written_bytes};
+    return fs->ops == &object_fs_ops;
 }

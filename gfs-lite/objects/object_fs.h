@@ -1,5 +1,5 @@
 /* Shared by the file system over objects: object_fs.c has names,
- * object_writer.c and object_reader.c files. Included by these three only.
+ * object_writer.c files. remote_fs.c opens it.
  */
 #ifndef GFS_LITE_OBJECTS_OBJECT_FS_H
 #define GFS_LITE_OBJECTS_OBJECT_FS_H
@@ -38,19 +38,9 @@ int object_fs_append(struct fs_writer *w,
 int object_fs_flush(struct fs_writer *w, struct err *err);
 int object_fs_sync(struct fs_writer *w, struct err *err);
 void object_fs_writer_close(struct fs_writer *w);
-int object_fs_open(struct fs *fs,
-                   const char *path,
-                   struct fs_reader **out,
-                   struct err *err);
-int object_fs_read_at(struct fs_reader *r,
-                      uint64_t offset,
-                      void *dst,
-                      size_t len,
-                      size_t *got,
-                      struct err *err);
-enum fs_place
-object_fs_read_place(struct fs_reader *r, uint64_t offset, uint64_t len);
-void object_fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len);
-void object_fs_reader_close(struct fs_reader *r);
+
+/* A file system over @c, which it owns from now on. Owned: fs_close(). */
+struct fs *object_fs_new(struct world *w, struct object_client *c);
+bool object_fs_is(const struct fs *fs);
 
 #endif /* GFS_LITE_OBJECTS_OBJECT_FS_H */

@@ -20,6 +20,10 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
 import harness  # noqa: E402
 
+import store_suite  # noqa: E402
+
+store_suite.StoreTest.suite_program = store_suite.program(harness.QUARRY)
+
 SETTINGS = """
 s3proxy.authorization=aws-v2-or-v4
 s3proxy.identity=AKIDTEST
@@ -74,6 +78,25 @@ def setUpModule():
     bucket = "s3://bucket/quarry-test"
     env = {"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "AKIDTEST",
            "AWS_SECRET_ACCESS_KEY": "a-secret", "no_proxy": "127.0.0.1"}
+
+
+class Files(store_suite.StoreTest):
+    def test_promises(self):
+        # s3proxy's files ignore If-None-Match: several may publish one.
+        without = {"FS_SUITE_WITHOUT": "128"} if env else {}
+        self.suite(dict(env, **without), bucket + "/suite", "all")
+
+    def test_faults(self):
+        if not env:
+            self.skipTest("the bucket of another server")
+        port = int(env["AWS_ENDPOINT_URL"].rsplit(":", 1)[1])
+        with store_suite.FaultProxy(("127.0.0.1", port), 11, 0.3) as proxy:
+            text = self.suite(
+                dict(env, AWS_MAX_ATTEMPTS="4",
+                     QUIET_AWS_ENDPOINT_URL=env["AWS_ENDPOINT_URL"],
+                     AWS_ENDPOINT_URL="http://127.0.0.1:%d" % proxy.port),
+                bucket + "/storm", "faults", 200, 5, bucket + "/storm")
+            self.report(text, proxy)
 
 
 class S3Test(harness.CliTest):

@@ -1,17 +1,19 @@
-/* Reading an object: blocks of BLOCK_BYTES that are fetched in parallel ahead
- * of a reader who reads from front to back, and exact ranges for one who jumps.
+/* Reading a file that a server has: blocks of BLOCK_BYTES that are fetched in
+ * parallel ahead of a reader who reads from front to back, and exact ranges for
+ * one who jumps.
  *
- * Invariants of struct object_reader, under its mutex
+ * Invariants of struct remote_reader, under its mutex
  *     INV-1. No two slots have the same block.
  *     INV-2. A slot that is being filled is not taken for another block, and
  *            its memory stays.
  *     INV-3. loading is the number of slots that are being filled.
  */
+#include "gfs-lite/objects/remote_reader.h"
+
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
-#include "gfs-lite/objects/object_fs.h"
 
 #define BLOCK_BYTES ((size_t)4 << 20)
 /* Blocks in memory, and of these the most that are fetched ahead. */
@@ -25,10 +27,10 @@ enum slot_state {
     SLOT_FAILED,
 };
 
-struct object_reader;
+struct remote_reader;
 
 struct block_slot {
-    struct object_reader *reader;
+    struct remote_reader *reader;
     enum slot_state state;
     uint64_t block; /* Its number in the file. */
     uint64_t used;  /* When, as a count of uses. */
@@ -37,8 +39,9 @@ struct block_slot {
     struct object_read read;
 };
 
-struct object_reader {
+struct remote_reader {
     struct fs_reader base;
+    struct remote_source source;
     char *path; /* Owned. */
     char etag[OBJECT_ETAG_BYTES];
     struct mutex mutex;  /* Of all below. */
@@ -50,46 +53,34 @@ struct object_reader {
     unsigned ahead; /* Blocks to fetch ahead of it. */
 };
 
-static struct object_reader *object_reader(struct fs_reader *r)
+static struct remote_reader *remote_reader(struct fs_reader *r)
 {
-    return (struct object_reader *)r;
+    return (struct remote_reader *)r;
 }
 
-int object_fs_open(struct fs *fs,
-                   const char *path,
-                   struct fs_reader **out,
-                   struct err *err)
+struct fs_reader *remote_reader_new(struct fs *fs,
+                                    const char *key,
+                                    const char *etag,
+                                    uint64_t size_bytes,
+                                    struct remote_source source)
 {
-    struct object_client *c = object_fs_client(fs);
-    struct object_reader *r;
-    struct object_info info;
-    int rc = object_fs_check(fs, path, err);
-    if (rc == 0)
-        rc = object_head(c, path, &info, err);
-    if (rc == 0 && info.size_bytes == UINT64_MAX) {
-        rc = err_set(err, ERR_UNSUPPORTED,
-                     "%s/%s: the server does not say how long it is",
-                     object_client_name(c), path);
-        err_hint(err, "fetch it with curl, and read the copy");
-    }
-    if (rc)
-        return rc;
-    r = mem_zalloc(1, sizeof(*r));
+    struct remote_reader *r = mem_zalloc(1, sizeof(*r));
+    PRE(strlen(etag) < sizeof(r->etag));
     r->base.fs = fs;
-    r->base.size_bytes = info.size_bytes;
-    r->path = mem_strdup(path);
-    memcpy(r->etag, info.etag, sizeof(r->etag));
+    r->base.size_bytes = size_bytes;
+    r->source = source;
+    r->path = mem_strdup(key);
+    memcpy(r->etag, etag, strlen(etag) + 1);
     mutex_init(&r->mutex);
     cond_init(&r->changed);
     for (size_t i = 0; i < SLOTS; i++)
         r->slots[i].reader = r;
-    *out = &r->base;
-    return 0;
+    return &r->base;
 }
 
-void object_fs_reader_close(struct fs_reader *base)
+void remote_reader_close(struct fs_reader *base)
 {
-    struct object_reader *r = object_reader(base);
+    struct remote_reader *r = remote_reader(base);
     mutex_lock(&r->mutex);
     for (size_t i = 0; i < SLOTS; i++)
         if (r->slots[i].state == SLOT_LOADING)
@@ -109,7 +100,7 @@ void object_fs_reader_close(struct fs_reader *base)
 
 /* --- blocks -------------------------------------------------------------- */
 
-static size_t block_length(const struct object_reader *r, uint64_t block)
+static size_t block_length(const struct remote_reader *r, uint64_t block)
 {
     uint64_t at = block * BLOCK_BYTES;
     PRE(at < r->base.size_bytes);
@@ -119,7 +110,7 @@ static size_t block_length(const struct object_reader *r, uint64_t block)
 static void block_done(struct object_read *read)
 {
     struct block_slot *s = CONTAINER_OF(read, struct block_slot, read);
-    struct object_reader *r = s->reader;
+    struct remote_reader *r = s->reader;
     mutex_lock(&r->mutex);
     INVARIANT(s->state == SLOT_LOADING);
     INVARIANT(r->loading > 0); /* INV-3 */
@@ -130,7 +121,7 @@ static void block_done(struct object_read *read)
 }
 
 /* PRE: the mutex is held. */
-static struct block_slot *find_block(struct object_reader *r, uint64_t block)
+static struct block_slot *find_block(struct remote_reader *r, uint64_t block)
 {
     for (size_t i = 0; i < SLOTS; i++)
         if (r->slots[i].state != SLOT_EMPTY && r->slots[i].block == block)
@@ -140,7 +131,7 @@ static struct block_slot *find_block(struct object_reader *r, uint64_t block)
 
 /* The slot that was used longest ago, and may be taken; NULL: there is none.
  * PRE: the mutex is held. */
-static struct block_slot *oldest_slot(struct object_reader *r)
+static struct block_slot *oldest_slot(struct remote_reader *r)
 {
     struct block_slot *best = NULL;
     for (size_t i = 0; i < SLOTS; i++) {
@@ -157,7 +148,7 @@ static struct block_slot *oldest_slot(struct object_reader *r)
 
 /* Have @block fetched, unless it is there, or no slot is free. PRE: the mutex
  * is held. */
-static struct block_slot *load_block(struct object_reader *r, uint64_t block)
+static struct block_slot *load_block(struct remote_reader *r, uint64_t block)
 {
     struct block_slot *s = find_block(r, block);
     if (s || !(s = oldest_slot(r)))
@@ -175,13 +166,13 @@ static struct block_slot *load_block(struct object_reader *r, uint64_t block)
                                    .len = block_length(r, block),
                                    .done = block_done};
     r->loading++;
-    object_read_start(object_fs_client(r->base.fs), &s->read);
+    r->source.start(r->source.ctx, &s->read);
     return s;
 }
 
 /* Copy what @block has of [@offset, @offset + @len). PRE: the mutex is held,
  * and is while nothing waits. */
-static int copy_block(struct object_reader *r,
+static int copy_block(struct remote_reader *r,
                       uint64_t block,
                       uint64_t offset,
                       char *dst,
@@ -217,7 +208,7 @@ static int copy_block(struct object_reader *r,
 
 /* Fetch blocks behind @block for a reader from front to back, more of them each
  * time. PRE: the mutex is held. */
-static void load_ahead(struct object_reader *r, uint64_t block)
+static void load_ahead(struct remote_reader *r, uint64_t block)
 {
     uint64_t end = (r->base.size_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
     for (uint64_t b = block + 1; b < end && b <= block + r->ahead; b++)
@@ -225,7 +216,7 @@ static void load_ahead(struct object_reader *r, uint64_t block)
             return;
 }
 
-static int read_blocks(struct object_reader *r,
+static int read_blocks(struct remote_reader *r,
                        uint64_t offset,
                        char *dst,
                        size_t len,
@@ -247,14 +238,60 @@ static int read_blocks(struct object_reader *r,
     return rc;
 }
 
-int object_fs_read_at(struct fs_reader *base,
+struct waiting_read {
+    struct object_read read;
+    struct mutex mutex;
+    struct cond ended;
+    bool done;
+};
+
+static void wake_reader(struct object_read *r)
+{
+    struct waiting_read *w = CONTAINER_OF(r, struct waiting_read, read);
+    mutex_lock(&w->mutex);
+    w->done = true;
+    cond_signal(&w->ended);
+    mutex_unlock(&w->mutex);
+}
+
+/* An exact range, for one who jumps. */
+static int read_range(struct remote_reader *r,
                       uint64_t offset,
                       void *dst,
                       size_t len,
-                      size_t *got,
                       struct err *err)
 {
-    struct object_reader *r = object_reader(base);
+    struct waiting_read w = {.read = {.key = r->path,
+                                      .etag = r->etag,
+                                      .offset = offset,
+                                      .dst = dst,
+                                      .len = len,
+                                      .done = wake_reader}};
+    mutex_init(&w.mutex);
+    cond_init(&w.ended);
+    r->source.start(r->source.ctx, &w.read);
+    mutex_lock(&w.mutex);
+    while (!w.done)
+        cond_wait(&w.ended, &w.mutex);
+    mutex_unlock(&w.mutex);
+    cond_close(&w.ended);
+    mutex_close(&w.mutex);
+    if (w.read.rc)
+        return err_copy(err, &w.read.err);
+    if (w.read.got < len)
+        return err_set(err, ERR_CORRUPT,
+                       "%s: the server sent less than its length", r->path);
+    return 0;
+}
+
+int remote_reader_read_at(struct fs_reader *base,
+                          uint64_t offset,
+                          void *dst,
+                          size_t len,
+                          size_t *got,
+                          struct err *err)
+{
+    struct remote_reader *r = remote_reader(base);
     bool in_order;
     bool there;
     int rc;
@@ -276,16 +313,13 @@ int object_fs_read_at(struct fs_reader *base,
         *got = rc ? 0 : len;
         return rc;
     }
-    rc = object_get(object_fs_client(base->fs), r->path, r->etag, offset, dst,
-                    len, got, err);
-    if (rc == 0 && *got < len)
-        rc = err_set(err, ERR_CORRUPT,
-                     "%s: the server sent less than its length", r->path);
+    rc = read_range(r, offset, dst, len, err);
+    *got = rc ? 0 : len;
     return rc;
 }
 
 enum fs_place
-object_fs_read_place(struct fs_reader *base, uint64_t offset, uint64_t len)
+remote_reader_place(struct fs_reader *base, uint64_t offset, uint64_t len)
 {
     (void)base;
     (void)offset;
@@ -293,13 +327,29 @@ object_fs_read_place(struct fs_reader *base, uint64_t offset, uint64_t len)
     return FS_PLACE_REMOTE;
 }
 
-void object_fs_prefetch(struct fs_reader *base, uint64_t offset, uint64_t len)
+void remote_reader_prefetch(struct fs_reader *base,
+                            uint64_t offset,
+                            uint64_t len)
 {
-    struct object_reader *r = object_reader(base);
+    struct remote_reader *r = remote_reader(base);
     uint64_t end = MIN_OF(base->size_bytes, offset + len);
     mutex_lock(&r->mutex);
     for (uint64_t b = offset / BLOCK_BYTES; b * BLOCK_BYTES < end; b++)
         if (r->loading >= AHEAD_MAX || !load_block(r, b))
             break;
     mutex_unlock(&r->mutex);
+}
+
+size_t remote_reader_locality(struct fs_reader *r,
+                              uint64_t offset,
+                              uint64_t len,
+                              const char **machines,
+                              size_t machines_max)
+{
+    (void)r;
+    (void)offset;
+    (void)len;
+    (void)machines;
+    (void)machines_max;
+    return 0;
 }
