@@ -19,7 +19,8 @@ static bool is_letter(char c)
 
 bool html_name_is(struct slice name, const char *lower)
 {
-    return name.len && (name.data[0] | 0x20) == lower[0] &&
+    /* Most names differ in the first byte. */
+    return name.len && (name.data[0] | 0x20) == (lower[0] | 0x20) &&
            name.len == strlen(lower) &&
            strncasecmp(name.data, lower, name.len) == 0;
 }
