@@ -18,9 +18,9 @@ static void notify_conflict(struct cell *c, struct node *n)
 
     PRE(n->mode != CHUBBY_FREE);
     LIST_FOREACH(h, &n->handles, of_node)
-    if (h->holding != CHUBBY_FREE && c->on_event &&
-        (h->events & CHUBBY_EVENT_CONFLICT))
-        c->on_event(c->ctx, h, CHUBBY_EVENT_CONFLICT);
+        if (h->holding != CHUBBY_FREE && c->on_event &&
+            (h->events & CHUBBY_EVENT_CONFLICT))
+            c->on_event(c->ctx, h, CHUBBY_EVENT_CONFLICT);
 }
 
 static int cell_lock_held(struct execution *x, const struct node *n)
@@ -29,8 +29,8 @@ static int cell_lock_held(struct execution *x, const struct node *n)
 
     PRE(n->holder_count > 0);
     LIST_FOREACH(h, &n->handles, of_node)
-    if (h->holding != CHUBBY_FREE)
-        break;
+        if (h->holding != CHUBBY_FREE)
+            break;
     INVARIANT(h); /* INV-3 of node.h. */
     return err_set(x->err, ERR_BUSY,
                    "the lock is held by session %" PRIx64 " of \"%s\"%s",

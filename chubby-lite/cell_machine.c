@@ -37,8 +37,8 @@ void cell_free(struct cell *c)
         struct handle *h;
         count--;
         LIST_FOREACH(h, &all[count]->handles, of_session)
-        if (h->node)
-            handle_orphan(h);
+            if (h->node)
+                handle_orphan(h);
     }
     mem_free(all);
     session_table_close(&c->table);

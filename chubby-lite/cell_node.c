@@ -15,8 +15,8 @@ void cell__notify(struct cell *c, struct node *n, enum chubby_event event)
     if (!c->on_event)
         return;
     LIST_FOREACH(h, &n->handles, of_node)
-    if ((h->events & (unsigned)event) || event == CHUBBY_EVENT_INVALID)
-        c->on_event(c->ctx, h, event);
+        if ((h->events & (unsigned)event) || event == CHUBBY_EVENT_INVALID)
+            c->on_event(c->ctx, h, event);
 }
 
 void cell__notify_children(struct cell *c, struct node *n)

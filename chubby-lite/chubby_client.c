@@ -39,8 +39,8 @@ static struct lock_client_handle *find_handle(const struct lock_client *c,
     struct lock_client_handle *h;
 
     LIST_FOREACH(h, &c->handles, link)
-    if (h->id == id)
-        return h;
+        if (h->id == id)
+            return h;
     return NULL;
 }
 

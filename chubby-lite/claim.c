@@ -27,8 +27,8 @@ void claim_leave(struct claim_list *l, struct claim *c)
     TAILQ_REMOVE(l, c, link);
     mem_free(c->items);
     TAILQ_FOREACH(other, l, link)
-    if (!other->held)
-        wait_queue_wake(&other->waiters);
+        if (!other->held)
+            wait_queue_wake(&other->waiters);
 }
 
 void claim_clear(struct claim *c)
@@ -73,8 +73,7 @@ bool claim_take(struct claim_list *l, struct claim *c)
     bool is_earlier = true;
 
     PRE(!c->held);
-    TAILQ_FOREACH(other, l, link)
-    {
+    TAILQ_FOREACH(other, l, link) {
         if (other == c)
             is_earlier = false;
         else if ((other->held || is_earlier) && claims_conflict(c, other))

@@ -98,9 +98,9 @@ static void drop_event(struct lease *l)
 
     PRE(l->news_count > 0);
     STAILQ_FOREACH(n, &l->news, link)
-    if (n->item.kind == CHUBBY_NEWS_EVENT &&
-        n->item.event != CHUBBY_EVENT_FAILOVER)
-        break;
+        if (n->item.kind == CHUBBY_NEWS_EVENT &&
+            n->item.event != CHUBBY_EVENT_FAILOVER)
+            break;
     if (!n)
         return;
     n->item.target = 0;

@@ -171,7 +171,7 @@ struct handle **handle_sorted(const struct session *s)
     size_t count = 0;
 
     LIST_FOREACH(h, &s->handles, of_session)
-    all[count++] = h;
+        all[count++] = h;
     INVARIANT(count == s->handle_count); /* INV-1 */
     qsort(all, count, sizeof(struct handle *), by_handle);
     return all;

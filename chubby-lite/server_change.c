@@ -94,8 +94,8 @@ touch_session(struct chubby_server *s, uint64_t session, struct touched *t)
     if (!x)
         return;
     LIST_FOREACH(h, &x->handles, of_session)
-    if (h->node && h->node->is_ephemeral)
-        touch_chain(t, h->node);
+        if (h->node && h->node->is_ephemeral)
+            touch_chain(t, h->node);
 }
 
 static void find_touched(struct chubby_server *s,
@@ -166,9 +166,9 @@ may_have_cached(struct chubby_server *s, uint64_t id, uint64_t instance)
     if (!x)
         return false;
     LIST_FOREACH(h, &x->handles, of_session)
-    if (h->node && h->node->instance == instance &&
-        !(h->flags & CHUBBY_UNCACHED))
-        return true;
+        if (h->node && h->node->instance == instance &&
+            !(h->flags & CHUBBY_UNCACHED))
+            return true;
     return false;
 }
 

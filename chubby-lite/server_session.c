@@ -89,8 +89,7 @@ put_news(struct chubby_server *s, const struct lease *l, struct buf *out)
 
     INVARIANT((l->news_count == 0) == STAILQ_EMPTY(&l->news));
     chubby_news_put_head(s->term, l->lease_ms, left, out);
-    STAILQ_FOREACH(n, &l->news, link)
-    {
+    STAILQ_FOREACH(n, &l->news, link) {
         if (left-- == 0)
             break;
         chubby_news_put_item(&n->item, out);

@@ -47,8 +47,7 @@ static void view_locks(const struct session *session,
     struct buf path = BUF_INIT;
 
     v->locks = arena_zalloc(a, CHUBBY_SURVEY_NAMED_MAX * sizeof(*v->locks));
-    LIST_FOREACH(h, &session->handles, of_session)
-    {
+    LIST_FOREACH(h, &session->handles, of_session) {
         if (h->holding == CHUBBY_FREE)
             continue;
         INVARIANT(h->node); /* INV-2 of sessions. */
@@ -136,8 +135,7 @@ view_entry(const struct node *n, struct arena *a, struct chubby_entry_view *v)
     v->holders = arena_zalloc(a, MIN_OF((size_t)n->holder_count + 1,
                                         (size_t)CHUBBY_SURVEY_NAMED_MAX) *
                                      sizeof(*v->holders));
-    LIST_FOREACH(h, &n->handles, of_node)
-    {
+    LIST_FOREACH(h, &n->handles, of_node) {
         v->handle_count++;
         if (h->holding == CHUBBY_FREE)
             continue;

@@ -26,8 +26,7 @@ static bool has_elder(const struct chubby_server *s, const struct lock_wait *w)
 {
     const struct lock_wait *o;
 
-    TAILQ_FOREACH(o, &s->waits, link)
-    {
+    TAILQ_FOREACH(o, &s->waits, link) {
         if (o == w)
             return false;
         if (o->instance == w->instance &&
@@ -53,8 +52,7 @@ void server__wake_waits(struct chubby_server *s)
 {
     struct lock_wait *w;
 
-    TAILQ_FOREACH(w, &s->waits, link)
-    {
+    TAILQ_FOREACH(w, &s->waits, link) {
         if (w->turn || !is_turn(s, w))
             continue;
         w->turn = true;
@@ -66,8 +64,7 @@ void server__wake_all_waits(struct chubby_server *s)
 {
     struct lock_wait *w;
 
-    TAILQ_FOREACH(w, &s->waits, link)
-    {
+    TAILQ_FOREACH(w, &s->waits, link) {
         w->turn = true;
         wait_queue_wake(&w->waiters);
     }

@@ -42,5 +42,5 @@ void wait_queue_wake(struct wait_queue *b)
     struct wait_queue_entry *w;
 
     LIST_FOREACH(w, b, link)
-    fiber_wake(w->fiber);
+        fiber_wake(w->fiber);
 }

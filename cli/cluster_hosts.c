@@ -196,8 +196,7 @@ setting_of(const json_t *settings, const char *name, const char *otherwise)
 {
     size_t i;
     json_t *s;
-    json_array_foreach(settings, i, s)
-    {
+    json_array_foreach(settings, i, s) {
         const char *n = json_string_value(json_object_get(s, "name"));
         const char *v = json_string_value(json_object_get(s, "value"));
         if (n && v && strcmp(n, name) == 0)

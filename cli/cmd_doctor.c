@@ -62,8 +62,7 @@ static void print_csv(const json_t *doc)
     size_t i;
     json_t *x;
     sheet_init(&s, columns, ARRAY_LEN(columns));
-    json_array_foreach(json_object_get(doc, "findings"), i, x)
-    {
+    json_array_foreach(json_object_get(doc, "findings"), i, x) {
         sheet_add_str(&s, text_of(x, "severity"));
         sheet_add_str(&s, text_of(x, "id"));
         sheet_add_str(&s, text_of(x, "subject"));
@@ -107,12 +106,10 @@ static void print_text(const json_t *doc)
     size_t i;
     json_t *x;
     buf_printf(&out, "%s\n", text_of(doc, "sentence"));
-    json_array_foreach(json_object_get(doc, "findings"), i, x)
-    {
+    json_array_foreach(json_object_get(doc, "findings"), i, x) {
         put_finding(&out, x);
     }
-    json_array_foreach(json_object_get(doc, "warnings"), i, x)
-    {
+    json_array_foreach(json_object_get(doc, "warnings"), i, x) {
         buf_printf(&out, "%snot asked: %s\n", i ? "" : "\n",
                    json_string_value(x));
     }
@@ -139,8 +136,7 @@ static void put_ids(struct buf *out, const json_t *doc)
     size_t i;
     json_t *x;
     buf_clear(out);
-    json_array_foreach(json_object_get(doc, "findings"), i, x)
-    {
+    json_array_foreach(json_object_get(doc, "findings"), i, x) {
         buf_printf(out, "%s %s %s\n", text_of(x, "id"), text_of(x, "severity"),
                    text_of(x, "subject"));
     }

@@ -48,8 +48,7 @@ static struct trace_extent measure_spans(const json_t *spans)
     struct trace_extent e = {INT64_MAX, INT64_MIN};
     size_t i;
     const json_t *span;
-    json_array_foreach(spans, i, span)
-    {
+    json_array_foreach(spans, i, span) {
         int64_t begin = span_number_of(span, "begun_at_us");
         e.begin_us = MIN_OF(e.begin_us, begin);
         e.end_us =
@@ -79,8 +78,7 @@ static void put_attributes_of(struct buf *out, const json_t *span)
     json_t *attributes = json_object_get(span, "attributes");
     const char *key;
     json_t *value;
-    json_object_foreach(attributes, key, value)
-    {
+    json_object_foreach(attributes, key, value) {
         if (json_is_string(value)) {
             buf_printf(out, " %s=", key);
             text_put_escaped(out, slice_str(json_string_value(value)), ' ');
@@ -130,7 +128,8 @@ static void print_waterfall(const struct cli *cli, const json_t *doc)
     json_array_foreach(json_object_get(doc, "warnings"), i, part)
         cli_remark(cli, "%s", json_string_value(part));
     buf_printf(&out, "    begin  duration  %s\n", span_text_of(doc, "id"));
-    json_array_foreach(spans, i, part) put_span_line(&out, &e, part);
+    json_array_foreach(spans, i, part)
+        put_span_line(&out, &e, part);
     fwrite(out.data, 1, out.len, stdout);
     buf_close(&out);
 }

@@ -17,8 +17,8 @@
 #define EXIT_INTERRUPTED 130
 
 static atomic_bool flag;
-/* An eventfd that is rung with the flag: what comes just before a read() would
- * not end it. -1: the shell has not asked for it. */
+/* An eventfd that the handler writes to, so that a read that begins just after
+ * the signal ends too. -1: only the shell asks for it. */
 static atomic_int wakeup_fd = -1;
 
 STATIC_ASSERT(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler sets it");
@@ -32,7 +32,7 @@ static void on_interrupt(int number)
         _exit(EXIT_INTERRUPTED);
     if (atomic_load(&wakeup_fd) >= 0 &&
         eventfd_write(atomic_load(&wakeup_fd), 1)) {
-        /* It rings already. */
+        /* It is readable already. */
     }
     errno = before;
 }
@@ -60,7 +60,7 @@ const atomic_bool *interrupt_watch_shell(void)
         atomic_store(&wakeup_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     atomic_store(&flag, false);
     if (eventfd_read(atomic_load(&wakeup_fd), &rung)) {
-        /* It did not ring. */
+        /* There was no signal. */
     }
     interrupt_install(on_interrupt);
     return &flag;

@@ -60,8 +60,8 @@ static struct kept_reader *find_reader(struct fs_proxy_server *l,
     uint64_t now = world_mono_ns(fs_world(l->fs));
     struct kept_reader *k;
     LIST_FOREACH(k, &l->readers, link)
-    if (strcmp(k->path, path) == 0)
-        break;
+        if (strcmp(k->path, path) == 0)
+            break;
     if (k && now - k->opened_ns > KEEP_NS) {
         *old = fs_proxy_unlist(l, k);
         k = NULL;
@@ -76,7 +76,7 @@ static struct kept_reader *last_reader(struct fs_proxy_server *l)
     struct kept_reader *k;
     struct kept_reader *last = NULL;
     LIST_FOREACH(k, &l->readers, link)
-    last = k;
+        last = k;
     return last;
 }
 

@@ -219,10 +219,11 @@ static bool hears_leader(const struct raft *r)
 static const char *why_ignored(const struct raft *r,
                                const struct raft_message *m)
 {
-    return m->term < r->term                 ? "its_term_is_over"
-           : r->missing                      ? "entries_are_missing_here"
-           : hears_leader(r) && !m->transfer ? "a_leader_is_heard"
-                                             : NULL;
+    if (m->term < r->term)
+        return "its_term_is_over";
+    if (r->missing)
+        return "entries_are_missing_here";
+    return hears_leader(r) && !m->transfer ? "a_leader_is_heard" : NULL;
 }
 
 /* Why @m, whose term was taken if it asks for a vote, gets none; NULL: it gets
@@ -282,11 +283,13 @@ void raft__on_vote(struct raft *r,
 
 static const char *stands(const struct raft *r)
 {
-    return r->stuck        ? "no:its_disk_takes_nothing"
-           : r->missing    ? "no:entries_are_missing"
-           : r->installing ? "no:a_snapshot_is_installed"
-           : !is_needed(r) ? "no:it_has_no_vote"
-                           : "yes";
+    if (r->stuck)
+        return "no:its_disk_takes_nothing";
+    if (r->missing)
+        return "no:entries_are_missing";
+    if (r->installing)
+        return "no:a_snapshot_is_installed";
+    return is_needed(r) ? "yes" : "no:it_has_no_vote";
 }
 
 /* The answer of voter @id to this member, and how old it is. */

@@ -1,5 +1,5 @@
-/* Lists of backups, for people and programs: what manifests say, in one piece
- * of memory.
+/* Lists of backups for people and programs. A list is made from the manifests
+ * and holds all its strings, so that one call frees it.
  */
 #include "base/core/panic.h"
 #include "bigtable/backup/backup_place.h"
@@ -84,21 +84,22 @@ int quarry_backup_list(struct quarry_backups *b,
 {
     struct owned_backups *o;
     struct backup_all all = {.list = NULL};
-    struct backup_held one;
+    struct backup_held held;
+    struct backup_all one = {.list = &held, .count = 1};
     int rc;
     *out = NULL;
     if (name)
-        rc = backup_held_read(b, name, &one, err);
+        rc = backup_held_read(b, name, &held, err);
     else
         rc = backup_all_read(b, &all, err);
     if (rc == 0) {
         o = mem_zalloc(1, sizeof(*o));
         arena_init(&o->arena);
-        fill_all(o, name ? &(struct backup_all){&one, 1} : &all);
+        fill_all(o, name ? &one : &all);
         *out = &o->list;
     }
     if (name)
-        backup_held_close(&one);
+        backup_held_close(&held);
     backup_all_close(&all);
     return rc;
 }

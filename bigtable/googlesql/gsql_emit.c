@@ -545,16 +545,17 @@ void gsql_put_order(struct gsql_translator *t,
                     struct buf *out)
 {
     for (struct gsql_node *n = order; n; n = n->next) {
+        const char *nulls;
         buf_append_str(out, n == order ? " ORDER BY " : ", ");
         if (positions && n->a->kind == GSQL_INTEGER && n->a->text.len < 6)
             buf_append_slice(out, n->a->text);
         else
             buf_append_slice(out, gsql_emit(t, n->a).sql);
-        /* NULL is the least of all values. */
-        buf_printf(out, " %s NULLS %s", n->flag ? "DESC" : "ASC",
-                   n->text.len                      ? n->text.data
-                   : n->flag /* With DESC, last. */ ? "LAST"
-                                                    : "FIRST");
+        /* NULL is the least of all values: with DESC it comes last. */
+        nulls = n->flag ? "LAST" : "FIRST";
+        if (n->text.len)
+            nulls = n->text.data;
+        buf_printf(out, " %s NULLS %s", n->flag ? "DESC" : "ASC", nulls);
     }
 }
 

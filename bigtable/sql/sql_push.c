@@ -471,18 +471,20 @@ static bool is_cte(json_t *node, const char *name, int depth)
     if (depth > 8 * PUSH_DEPTH_MAX)
         return true;
     if (json_is_array(node)) {
-        json_array_foreach(
-            node, i, child) if (is_cte(child, name, depth + 1)) return true;
+        json_array_foreach(node, i, child)
+            if (is_cte(child, name, depth + 1))
+                return true;
     } else if (json_is_object(node)) {
         json_array_foreach(
-            json_object_get(json_object_get(node, "cte_map"), "map"), i,
-            child) if (strcasecmp(text_of(child, "key"), name) ==
-                       0) return true;
+            json_object_get(json_object_get(node, "cte_map"), "map"), i, child)
+            if (strcasecmp(text_of(child, "key"), name) == 0)
+                return true;
         /* A recursive one has its name here. */
         if (strcasecmp(text_of(node, "cte_name"), name) == 0)
             return true;
-        json_object_foreach(
-            node, key, child) if (is_cte(child, name, depth + 1)) return true;
+        json_object_foreach(node, key, child)
+            if (is_cte(child, name, depth + 1))
+                return true;
     }
     return false;
 }
@@ -600,8 +602,9 @@ static uint64_t limit_of(json_t *node)
         (!is_empty(limit, "offset") &&
          !whole_number(json_object_get(limit, "offset"), &skipped)))
         return 0;
-    json_array_foreach(json_object_get(node, "select_list"), i,
-                       child) if (!is_plain_expression(child)) return 0;
+    json_array_foreach(json_object_get(node, "select_list"), i, child)
+        if (!is_plain_expression(child))
+            return 0;
     return rows + skipped;
 }
 
@@ -635,11 +638,13 @@ static void push_walk(struct push *p, json_t *node, int depth)
     if (depth > 8 * PUSH_DEPTH_MAX)
         return;
     if (json_is_array(node)) {
-        json_array_foreach(node, i, child) push_walk(p, child, depth + 1);
+        json_array_foreach(node, i, child)
+            push_walk(p, child, depth + 1);
     } else if (json_is_object(node)) {
         if (has_type(node, "SELECT_NODE"))
             push_select(p, node);
-        json_object_foreach(node, key, child) push_walk(p, child, depth + 1);
+        json_object_foreach(node, key, child)
+            push_walk(p, child, depth + 1);
     }
 }
 
@@ -651,8 +656,7 @@ static bool passes_key(json_t *node, const struct push_item *item)
     bool passes = false;
     json_t *child;
     size_t i;
-    json_array_foreach(json_object_get(node, "select_list"), i, child)
-    {
+    json_array_foreach(json_object_get(node, "select_list"), i, child) {
         if (!is_plain_expression(child))
             return false;
         if (is_class(child, "STAR"))

@@ -53,9 +53,9 @@ void loop_task_call(struct loop_tasks *e, void (*fn)(void *), void *arg)
     struct loop_task x = {.all = e, .fn = fn, .arg = arg};
 
     PRE(fn);
+    /* A caller on the loop after the end has its own deadline. */
     if (loop_self() == e->loop)
-        loop_task_main(
-            &x); /* A caller on the loop after the end has its own deadline. */
+        loop_task_main(&x);
     else
         loop_call(e->loop, "tablet-visit", run_in_time, &x);
 }
@@ -72,5 +72,5 @@ void loop_tasks_end(struct loop_tasks *e)
     PRE(loop_self() == e->loop);
     e->ended = true;
     LIST_FOREACH(x, &e->running, link)
-    fiber_cancel(x->fiber);
+        fiber_cancel(x->fiber);
 }

@@ -72,10 +72,11 @@ static int txn_state_take(const struct quarry_cell *cell,
                           struct txn_state *out,
                           struct err *err)
 {
-    if (slice_eq_str(cell->family, HIDDEN_COMMITS))
-        return out->last_commit
-                   ? 0 /* An older one. */
-                   : read_number(cell->value, &out->last_commit, err);
+    if (slice_eq_str(cell->family, HIDDEN_COMMITS)) {
+        if (out->last_commit) /* Older versions follow the last one. */
+            return 0;
+        return read_number(cell->value, &out->last_commit, err);
+    }
     if (!slice_eq_str(cell->family, HIDDEN_LOCKS))
         return 0;
     if (!slice_eq(cell->qualifier, TXN_LOCK_QUALIFIER))

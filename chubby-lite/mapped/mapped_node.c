@@ -27,9 +27,9 @@ find_node(const struct mapped *m, const char *path, uint64_t instance)
 
     PRE(m->store);
     LIST_FOREACH(n, &m->nodes, link)
-    if (!n->gone && (!instance || n->instance == instance) &&
-        strcmp(n->path, path) == 0)
-        return n;
+        if (!n->gone && (!instance || n->instance == instance) &&
+            strcmp(n->path, path) == 0)
+            return n;
     return NULL;
 }
 
@@ -249,8 +249,8 @@ static bool is_leaving(const struct mapped *m, const char *path)
 
     PRE(m->store);
     LIST_FOREACH(n, &m->nodes, link)
-    if (n->leaving && strcmp(n->path, path) == 0)
-        return true;
+        if (n->leaving && strcmp(n->path, path) == 0)
+            return true;
     return false;
 }
 

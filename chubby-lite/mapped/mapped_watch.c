@@ -29,8 +29,7 @@ static void mark_path(struct mapped *m, const char *path)
     struct mapped_node *n;
 
     PRE(m->store);
-    LIST_FOREACH(n, &m->nodes, link)
-    {
+    LIST_FOREACH(n, &m->nodes, link) {
         bool is_record = strcmp(n->record, path) == 0;
         bool is_lock = strcmp(n->at.lock, path) == 0;
         bool is_list = n->is_directory && strcmp(n->at.children, path) == 0;
@@ -47,8 +46,8 @@ static void wake_waiters(struct mapped *m, const char *path)
     struct path_waiter *w;
 
     LIST_FOREACH(w, &m->waiters, link)
-    for (size_t i = 0; i < w->count && !w->hit; i++)
-        w->hit = !path || strcmp(w->paths[i], path) == 0;
+        for (size_t i = 0; i < w->count && !w->hit; i++)
+            w->hit = !path || strcmp(w->paths[i], path) == 0;
     wait_queue_wake(&m->changed);
 }
 
@@ -66,7 +65,7 @@ void mapped__on_event(void *ctx,
         break;
     case COORDINATION_MOVED:
         LIST_FOREACH(n, &m->nodes, link)
-        mapped__soil(n);
+            mapped__soil(n);
         wake_waiters(m, NULL);
         mapped__notify(m, NULL, CHUBBY_EVENT_FAILOVER);
         break;
@@ -83,8 +82,8 @@ tell_handles(struct mapped_node *n, enum chubby_event event, bool subscribed)
 
     PRE(n->refs > 0); /* INV-4 */
     LIST_FOREACH(h, &n->handles, link)
-    if (!subscribed || (h->events & event))
-        mapped__notify(n->session, h, event);
+        if (!subscribed || (h->events & event))
+            mapped__notify(n->session, h, event);
 }
 
 static void tell_gone(struct mapped_node *n)
@@ -128,8 +127,8 @@ static void tell_conflict(struct mapped_node *n)
 
     PRE(n->refs > 0); /* INV-4 */
     LIST_FOREACH(h, &n->handles, link)
-    if (h->holding != CHUBBY_FREE && (h->events & CHUBBY_EVENT_CONFLICT))
-        mapped__notify(n->session, h, CHUBBY_EVENT_CONFLICT);
+        if (h->holding != CHUBBY_FREE && (h->events & CHUBBY_EVENT_CONFLICT))
+            mapped__notify(n->session, h, CHUBBY_EVENT_CONFLICT);
 }
 
 static int watch_lock(struct mapped_node *n)
@@ -203,8 +202,8 @@ static struct mapped_node *find_dirty(const struct mapped *m)
 
     PRE(m->store);
     LIST_FOREACH(n, &m->nodes, link)
-    if (n->record_dirty || n->lock_dirty || n->list_dirty)
-        return n;
+        if (n->record_dirty || n->lock_dirty || n->list_dirty)
+            return n;
     return NULL;
 }
 

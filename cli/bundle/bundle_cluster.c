@@ -200,10 +200,8 @@ static void learn_secrets(struct cluster_bundle *c, const json_t *config)
     const json_t *nodes = json_object_get(config, "nodes");
     const json_t *node, *setting;
     size_t i, k;
-    json_array_foreach(nodes, i, node)
-    {
-        json_array_foreach(json_object_get(node, "settings"), k, setting)
-        {
+    json_array_foreach(nodes, i, node) {
+        json_array_foreach(json_object_get(node, "settings"), k, setting) {
             const char *path = text_of(setting, "value");
             if (*path && names_secret_file(text_of(setting, "name")))
                 scrub_add_secret_file(c->bundle->scrub, path);

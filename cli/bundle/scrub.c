@@ -331,8 +331,10 @@ scrub_value(struct scrub *s, const char *field, json_t *v, unsigned depth)
         hash_key(s, v);
     else if (json_is_string(v))
         scrub_message(s, v);
-    json_array_foreach(v, i, item) scrub_value(s, field, item, depth + 1);
-    json_object_foreach(v, name, item) scrub_value(s, name, item, depth + 1);
+    json_array_foreach(v, i, item)
+        scrub_value(s, field, item, depth + 1);
+    json_object_foreach(v, name, item)
+        scrub_value(s, name, item, depth + 1);
 }
 
 void scrub_document(struct scrub *s, json_t *doc)

@@ -112,8 +112,7 @@ take_hot_row(struct tablet_loads *l, const json_t *doc, struct fact_tablet *t)
 {
     const json_t *hot;
     size_t i;
-    json_array_foreach(json_object_get(doc, "hottest"), i, hot)
-    {
+    json_array_foreach(json_object_get(doc, "hottest"), i, hot) {
         const char *start = json_string_value(json_object_get(hot, "start"));
         const char *end = json_string_value(json_object_get(hot, "end"));
         double rate = json_number_value(json_object_get(hot, "now_per_s"));

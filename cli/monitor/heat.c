@@ -37,13 +37,13 @@ struct heat_question {
     uint64_t now_us;
 };
 
-/* A picture while it is made. */
+/* The document while it is made. */
 struct heat_picture {
     struct arena arena;   /* Of the bounds' bytes. */
     struct slice *bounds; /* Owned: ranges + 1. */
     size_t count;         /* Of bounds. */
     size_t cap;
-    double *values; /* Owned: a second; times × ranges. */
+    double *values; /* Owned: per second; times * ranges of them. */
     size_t ranges;
 };
 

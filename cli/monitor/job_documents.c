@@ -347,8 +347,7 @@ static bool describe_unserved(struct monitor *m, const char *table, json_t *doc)
     struct buf text = BUF_INIT;
     if (monitor_make(m, "table", &name, 1, &about, NULL))
         return false; /* Its reader may not see it. */
-    json_array_foreach(json_object_get(about, "tablets"), i, tablet)
-    {
+    json_array_foreach(json_object_get(about, "tablets"), i, tablet) {
         const char *start = json_string_value(json_object_get(tablet, "start"));
         const char *state = json_string_value(json_object_get(tablet, "state"));
         /* While a node is silent it is unknown what it serves. */

@@ -98,8 +98,7 @@ static void put_roles(struct buf *out, const json_t *roles)
 {
     size_t i;
     json_t *x;
-    json_array_foreach(roles, i, x)
-    {
+    json_array_foreach(roles, i, x) {
         const char *name = json_string_value(json_object_get(x, "name"));
         const char *health = json_string_value(json_object_get(x, "health"));
         if (i)

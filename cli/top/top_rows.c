@@ -130,14 +130,12 @@ flatten(struct row_list *l, struct buf *path, const json_t *x, int depth)
     if (before)
         buf_append_byte(path, '.');
     before = path->len;
-    json_object_foreach((json_t *)(uintptr_t)x, name, part)
-    {
+    json_object_foreach((json_t *)(uintptr_t)x, name, part) {
         top_put_printable(path, slice_str(name));
         flatten(l, path, part, depth + 1);
         path->len = before;
     }
-    json_array_foreach(x, i, part)
-    {
+    json_array_foreach(x, i, part) {
         put_step(path, i, part);
         flatten(l, path, part, depth + 1);
         path->len = before;
@@ -159,8 +157,7 @@ void top_rows_make(const struct top_view *v,
         buf_close(&path);
     }
     for (size_t a = 0; a < ARRAY_LEN(v->rows) && v->rows[a]; a++)
-        json_array_foreach(json_object_get(doc, v->rows[a]), i, x)
-        {
+        json_array_foreach(json_object_get(doc, v->rows[a]), i, x) {
             if (l.count < TOP_ROWS_MAX)
                 add_object(&l, v, x);
         }

@@ -149,8 +149,8 @@ bool cell_host_mourns(const struct cell_host *h, uint32_t index)
 {
     const struct cell_event *e;
     STAILQ_FOREACH(e, &h->events, link)
-    if (e->event.worker_gone && e->event.worker == index)
-        return true;
+        if (e->event.worker_gone && e->event.worker == index)
+            return true;
     return false;
 }
 
@@ -185,8 +185,7 @@ static void cell_host_share_slots(struct worker_pool *p)
         if (e && !e->silent)
             slots += e->record.slots;
     }
-    LIST_FOREACH(h, &p->hosts, link)
-    {
+    LIST_FOREACH(h, &p->hosts, link) {
         uint64_t wants = (uint64_t)h->busy + h->demand;
         if (n == ARRAY_LEN(jobs))
             break;
@@ -205,7 +204,7 @@ static void cell_host_share_slots(struct worker_pool *p)
     }
     share_slots(jobs, n, slots);
     LIST_FOREACH(h, &p->hosts, link)
-    h->quota = n > 0 ? jobs[--n].quota : 0;
+        h->quota = n > 0 ? jobs[--n].quota : 0;
 }
 
 static void show_worker(struct cell_host *h,

@@ -62,7 +62,7 @@ take_orders(struct pool_peer *e, struct pool_orders *out, struct buf *bytes)
         bool held = bytes->len > ORDER_BYTES_MAX || !can_send(e, o);
         const struct pool_order *k;
         STAILQ_FOREACH(k, &kept, link)
-        held |= k->ticket == o->ticket;
+            held |= k->ticket == o->ticket;
         STAILQ_REMOVE_HEAD(&e->orders, link);
         if (held) {
             STAILQ_INSERT_TAIL(&kept, o, link);
@@ -98,8 +98,8 @@ put_back(struct pool_peer *e, struct pool_orders *orders, bool again)
     if (!again)
         return;
     LIST_FOREACH(r, &e->readies, link)
-    if (r->state == READY_YES)
-        r->state = READY_NOT;
+        if (r->state == READY_YES)
+            r->state = READY_NOT;
 }
 
 static void

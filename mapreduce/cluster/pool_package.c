@@ -17,8 +17,8 @@ pool_ready_of(struct pool_peer *e, struct pool_job *job, bool add)
 {
     struct pool_ready *r;
     LIST_FOREACH(r, &e->readies, link)
-    if (r->job == job)
-        return r;
+        if (r->job == job)
+            return r;
     if (!add)
         return NULL;
     r = mem_zalloc(1, sizeof(*r));

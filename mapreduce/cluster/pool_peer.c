@@ -95,8 +95,8 @@ struct pool_attempt *pool_peer_attempt(struct pool_peer *e, uint64_t ticket)
 {
     struct pool_attempt *a;
     LIST_FOREACH(a, &e->attempts, link)
-    if (a->ticket == ticket)
-        return a;
+        if (a->ticket == ticket)
+            return a;
     return NULL;
 }
 

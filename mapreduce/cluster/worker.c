@@ -227,8 +227,8 @@ static void run_maintenance(void *arg)
         struct worker_job *j;
         mutex_lock(&k->lock);
         LIST_FOREACH(j, &k->jobs, link)
-        if (now - j->asked_ns > k->options.idle_us * 1000)
-            worker_job_end(j);
+            if (now - j->asked_ns > k->options.idle_us * 1000)
+                worker_job_end(j);
         mutex_unlock(&k->lock);
         (void)fiber_park_until(world_mono_ns(k->world) + MAINTENANCE_US * 1000);
     }
@@ -271,10 +271,10 @@ void worker_stop(struct worker *k)
     if (k->fs)
         fs_hurry(k->fs);
     LIST_FOREACH(j, &k->jobs, link)
-    if (j->fs)
-        fs_hurry(j->fs);
+        if (j->fs)
+            fs_hurry(j->fs);
     LIST_FOREACH(j, &k->jobs, link)
-    worker_job_end(j);
+        worker_job_end(j);
     cond_broadcast(&k->news);
     worker_jobs_wait(k);
     mutex_unlock(&k->lock);

@@ -17,9 +17,9 @@ static struct worker_attempt *worker_attempt_find(struct worker *k,
     struct worker_job *j;
     struct worker_attempt *a;
     LIST_FOREACH(j, &k->jobs, link)
-    TAILQ_FOREACH(a, &j->attempts, link)
-    if (a->ticket == ticket)
-        return a;
+        TAILQ_FOREACH(a, &j->attempts, link)
+            if (a->ticket == ticket)
+                return a;
     return NULL;
 }
 
@@ -28,8 +28,8 @@ static bool is_known(struct worker *k, uint64_t ticket)
 {
     const struct worker_told *t;
     TAILQ_FOREACH(t, &k->told, link)
-    if (t->ticket == ticket)
-        return true;
+        if (t->ticket == ticket)
+            return true;
     return worker_attempt_find(k, ticket) != NULL;
 }
 

@@ -47,10 +47,9 @@ static void change_pool(struct worker *k, uint64_t pool)
     struct worker_attempt *a;
     struct worker_told *t;
     k->pool = pool;
-    LIST_FOREACH(j, &k->jobs, link)
-    {
+    LIST_FOREACH(j, &k->jobs, link) {
         TAILQ_FOREACH(a, &j->attempts, link)
-        a->killed = true;
+            a->killed = true;
         worker_pull_reset(j);
         worker_job_wake(j);
     }
@@ -187,15 +186,14 @@ static void put_running(const struct worker *k, struct buf *out)
     const struct worker_attempt *a;
     uint64_t count = 0;
     LIST_FOREACH(j, &k->jobs, link)
-    TAILQ_FOREACH(a, &j->attempts, link)
-    count++;
+        TAILQ_FOREACH(a, &j->attempts, link)
+            count++;
     buf_put_varint(out, count);
     LIST_FOREACH(j, &k->jobs, link)
-    TAILQ_FOREACH(a, &j->attempts, link)
-    {
-        buf_put_varint(out, a->ticket);
-        worker_status_put(worker_attempt_status(a), false, out);
-    }
+        TAILQ_FOREACH(a, &j->attempts, link) {
+            buf_put_varint(out, a->ticket);
+            worker_status_put(worker_attempt_status(a), false, out);
+        }
 }
 
 static void put_news(const struct worker *k, struct buf *out)
@@ -203,16 +201,14 @@ static void put_news(const struct worker *k, struct buf *out)
     const struct worker_told *t;
     uint64_t count = 0;
     size_t bytes = 0;
-    TAILQ_FOREACH(t, &k->told, link)
-    {
+    TAILQ_FOREACH(t, &k->told, link) {
         if (bytes > NEWS_BYTES_MAX)
             break;
         bytes += t->event.len;
         count++;
     }
     buf_put_varint(out, count);
-    TAILQ_FOREACH(t, &k->told, link)
-    {
+    TAILQ_FOREACH(t, &k->told, link) {
         if (count-- == 0)
             break;
         buf_put_varint(out, t->serial);
@@ -225,8 +221,8 @@ static bool any_attempt(const struct worker *k)
 {
     const struct worker_job *j;
     LIST_FOREACH(j, &k->jobs, link)
-    if (!TAILQ_EMPTY(&j->attempts))
-        return true;
+        if (!TAILQ_EMPTY(&j->attempts))
+            return true;
     return false;
 }
 
@@ -259,8 +255,8 @@ static int worker_calls_watch(void *ctx, struct rpc_call *call, struct err *err)
     drop_heard(k, w.seen);
     wait_for_news(k, w.wait_us);
     LIST_FOREACH(j, &k->jobs, link)
-    if (!TAILQ_EMPTY(&j->attempts))
-        j->asked_ns = world_mono_ns(k->world);
+        if (!TAILQ_EMPTY(&j->attempts))
+            j->asked_ns = world_mono_ns(k->world);
     put_running(k, call->reply_attachment);
     put_news(k, call->reply_attachment);
     mutex_unlock(&k->lock);

@@ -197,8 +197,8 @@ static struct worker_attempt *in_slot(struct worker_job *j, unsigned slot)
 {
     struct worker_attempt *a;
     TAILQ_FOREACH(a, &j->attempts, link)
-    if (a->state == WORKER_ATTEMPT_RUNNING && a->slot == slot)
-        return a;
+        if (a->state == WORKER_ATTEMPT_RUNNING && a->slot == slot)
+            return a;
     return NULL;
 }
 
@@ -342,8 +342,7 @@ static bool do_something(struct worker_job *j)
 {
     struct worker_attempt *a;
     unsigned slot;
-    TAILQ_FOREACH(a, &j->attempts, link)
-    {
+    TAILQ_FOREACH(a, &j->attempts, link) {
         if (a->fetch && a->fetched) {
             join_fetch(j, a);
             return true;
@@ -468,8 +467,8 @@ struct worker_job *worker_job_find(struct worker *k, struct slice id)
 {
     struct worker_job *j;
     LIST_FOREACH(j, &k->jobs, link)
-    if (slice_eq(slice_str(j->id), id))
-        return j;
+        if (slice_eq(slice_str(j->id), id))
+            return j;
     return NULL;
 }
 
@@ -512,8 +511,8 @@ static void worker_job_sweep(struct worker *k)
 {
     struct worker_job *j;
     LIST_FOREACH(j, &k->jobs, link)
-    if (j->over && j->users == 0)
-        break;
+        if (j->over && j->users == 0)
+            break;
     if (!j)
         return;
     j->users++;

@@ -324,10 +324,10 @@ static struct pulled *next_part(const struct worker_pull *p)
     struct pulled *found = NULL;
     struct pulled *one;
     LIST_FOREACH(one, &p->parts, link)
-    if (!p->full && one->next < p->known_count &&
-        (!found || one->next < found->next ||
-         (one->next == found->next && one->partition < found->partition)))
-        found = one;
+        if (!p->full && one->next < p->known_count &&
+            (!found || one->next < found->next ||
+             (one->next == found->next && one->partition < found->partition)))
+            found = one;
     return found;
 }
 
@@ -396,8 +396,8 @@ static void add_partition(struct worker_pull *p, uint32_t partition)
     struct buf path = BUF_INIT;
     struct pulled *one;
     LIST_FOREACH(one, &p->parts, link)
-    if (one->partition == partition)
-        return;
+        if (one->partition == partition)
+            return;
     buf_printf(&path, "%s/p%05u.%u.pull", p->job->package.setup.work_dir,
                partition, p->serial++);
     one = pulled_new(partition, buf_cstr(&path));
@@ -456,8 +456,8 @@ struct pulled *worker_pull_take(struct worker_job *j, uint32_t partition)
     if (!p)
         return NULL;
     LIST_FOREACH(one, &p->parts, link)
-    if (one->partition == partition)
-        break;
+        if (one->partition == partition)
+            break;
     if (!one)
         return NULL;
     LIST_REMOVE(one, link);

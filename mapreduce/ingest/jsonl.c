@@ -58,8 +58,7 @@ static void put_object(struct jsonl *j,
     size_t at = j->column.len;
     const char *name;
     json_t *v;
-    json_object_foreach(object, name, v)
-    {
+    json_object_foreach(object, name, v) {
         buf_truncate(&j->column, at);
         buf_append_str(&j->column, name);
         if (json_is_object(v) && depth < DEPTH_MAX && json_object_size(v)) {

@@ -33,8 +33,7 @@ static struct slice header_of(json_t *o, const char *lower)
     json_t *v;
     if (!json_is_object(o))
         return SLICE_EMPTY;
-    json_object_foreach(o, name, v)
-    {
+    json_object_foreach(o, name, v) {
         if (http_slice_is(slice_str(name), lower) && json_is_string(v))
             return slice_make(json_string_value(v), json_string_length(v));
     }

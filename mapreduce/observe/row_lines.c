@@ -142,8 +142,7 @@ static int take_set(json_t *set, struct quarry_mutation *m, struct err *err)
     int rc = 0;
     if (set && !json_is_object(set))
         rc = err_set(err, ERR_INVALID, "\"set\" is an object of cells");
-    json_object_foreach(set, name, v)
-    {
+    json_object_foreach(set, name, v) {
         take_name(name, &n);
         if (rc == 0 && n.whole)
             rc = err_set(err, ERR_INVALID,

@@ -181,16 +181,26 @@ void html_text_append(struct buf *out,
 
 /* --- charsets ------------------------------------------------------------ */
 
+/* Length of a UTF-8 character by its first byte; 0 for bytes that begin none.
+ */
+static int html_text_length(unsigned char first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first < 0xc2)
+        return 0; /* A tail byte, or an overlong form of ASCII. */
+    if (first < 0xe0)
+        return 2;
+    if (first < 0xf0)
+        return 3;
+    return first < 0xf5 ? 4 : 0;
+}
+
 /* Length of the UTF-8 character at @p, 0: invalid, -1: it is cut. */
 static int html_text_character(const unsigned char *p, size_t n)
 {
     unsigned char c = p[0];
-    int len = c < 0x80   ? 1
-              : c < 0xc2 ? 0
-              : c < 0xe0 ? 2
-              : c < 0xf0 ? 3
-              : c < 0xf5 ? 4
-                         : 0;
+    int len = html_text_length(c);
     for (int i = 1; i < len; i++) {
         if ((size_t)i >= n)
             return -1;

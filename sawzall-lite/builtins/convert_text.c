@@ -103,6 +103,16 @@ static size_t bad_utf8(const char *p, const char *end)
     return beyond ? 4 : 1;
 }
 
+/* Length of a UTF-8 character by its first byte, which may begin none. */
+static size_t convert_length(unsigned char first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first < 0xe0)
+        return 2;
+    return first < 0xf0 ? 3 : 4;
+}
+
 const struct saw_str *saw_string_repair(struct saw_ctx *ctx, struct slice s)
 {
     struct buf *b = &ctx->scratch;
@@ -111,10 +121,7 @@ const struct saw_str *saw_string_repair(struct saw_ctx *ctx, struct slice s)
 
     buf_clear(b);
     while (p < end) {
-        size_t n = (unsigned char)*p < 0x80   ? 1
-                   : (unsigned char)*p < 0xe0 ? 2
-                   : (unsigned char)*p < 0xf0 ? 3
-                                              : 4;
+        size_t n = convert_length((unsigned char)*p);
         size_t chars;
         if (*p != '\0' && n <= (size_t)(end - p) &&
             saw_utf8_check(slice_make(p, n), &chars)) {

@@ -49,6 +49,17 @@ static bool fold_float(enum saw_op op, double a, double b, double *out)
     }
 }
 
+/* -1, 0 or 1; 2: they have no order, because one is NaN. */
+static int
+fold_float_order(const struct saw_type *t, union saw_slot a, union saw_slot b)
+{
+    if (a.f < b.f)
+        return -1;
+    if (a.f > b.f)
+        return 1;
+    return saw_value_equal(t, a, b) ? 0 : 2;
+}
+
 static bool fold_comparison(enum saw_op op,
                             const struct saw_type *t,
                             union saw_slot a,
@@ -62,10 +73,7 @@ static bool fold_comparison(enum saw_op op,
         return true;
     }
     if (t->kind == SAW_FLOAT)
-        order = a.f < b.f                  ? -1
-                : a.f > b.f                ? 1
-                : saw_value_equal(t, a, b) ? 0
-                                           : 2;
+        order = fold_float_order(t, a, b);
     else
         order = saw_value_compare(t, a, b);
     switch ((int)op) {

@@ -374,9 +374,9 @@ static struct saw_expr *parse_expr_name(struct saw_parser *p)
 {
     struct saw_expr *e = saw_expr_new(p->arena, EXPR_NAME, p->tok->pos);
 
+    /* T {…}: a function of the named type T. */
     if (parser_kind(p) == TOK_IDENT && parser_peek(p) == TOK_LBRACE)
-        return parse_expr_function(
-            p); /* T {…}: a function of the named type T. */
+        return parse_expr_function(p);
     e->u.name.text = p->tok->v.text;
     parser_next(p);
     return e;

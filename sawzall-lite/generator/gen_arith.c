@@ -44,6 +44,28 @@ static enum saw_opcode float_opcode(enum saw_op op)
     }
 }
 
+/* The row of a type in the table of comparison_opcode(); -1: it has none, and
+ * its values are compared by a function. */
+static int comparison_row(enum saw_kind k)
+{
+    if (k == SAW_INT || k == SAW_BOOL)
+        return 0;
+    if (k == SAW_FLOAT)
+        return 2;
+    if (k == SAW_STRING || k == SAW_BYTES)
+        return 3;
+    return saw_kind_is_basic(k) ? 1 : -1;
+}
+
+static int comparison_column(enum saw_op op)
+{
+    if (op == OP_EQL)
+        return 0;
+    if (op == OP_NEQ)
+        return 1;
+    return op == OP_LSS || op == OP_GTR ? 2 : 3;
+}
+
 /* A comparison as "a < b", "a <= b", "a == b" or "a != b". */
 static enum saw_opcode
 comparison_opcode(enum saw_op op, enum saw_kind k, bool *swap)
@@ -53,20 +75,12 @@ comparison_opcode(enum saw_op op, enum saw_kind k, bool *swap)
         {SAW_OP_EQ, SAW_OP_NE, SAW_OP_LTU, SAW_OP_LEU},
         {SAW_OP_FEQ, SAW_OP_FNE, SAW_OP_FLT, SAW_OP_FLE},
         {SAW_OP_SEQ, SAW_OP_SNE, SAW_OP_SLT, SAW_OP_SLE}};
-    int row = k == SAW_FLOAT                      ? 2
-              : k == SAW_STRING || k == SAW_BYTES ? 3
-              : k == SAW_INT || k == SAW_BOOL     ? 0
-              : saw_kind_is_basic(k)              ? 1
-                                                  : -1;
-    int column = op == OP_EQL                   ? 0
-                 : op == OP_NEQ                 ? 1
-                 : op == OP_LSS || op == OP_GTR ? 2
-                                                : 3;
+    int row = comparison_row(k);
 
     *swap = op == OP_GTR || op == OP_GEQ;
     if (row < 0)
         return op == OP_EQL ? SAW_OP_VEQ : SAW_OP_VNE;
-    return (enum saw_opcode)table[row][column];
+    return (enum saw_opcode)table[row][comparison_column(op)];
 }
 
 static void gen_arith_comparison(struct gen *g,

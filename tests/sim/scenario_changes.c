@@ -249,6 +249,7 @@ static void changes_begin(struct changes_play *p)
 {
     static const char *const names[] = {"u0", "u1", "u2", "r0",
                                         "r1", "a0", "v0", "v1"};
+    const char *const *name = names;
     const struct sim_cell_options o = {
         .lock_servers = 3, .namenodes = 1, .chunk_servers = 3};
     p->cell = sim_cell_new(p->storm->sim, &o);
@@ -262,13 +263,13 @@ static void changes_begin(struct changes_play *p)
     tables_cell_boot(p->tables);
     (void)tables_await_true(p->tables, TRUE_US);
     make_tables(p);
-    for (size_t i = 0; i < WRITERS + READERS + 1 + CONSUMERS; i++)
-        storm_add_client(p->storm, names[i],
-                         i < WRITERS              ? write_rows
-                         : i < WRITERS + READERS  ? read_changes
-                         : i == WRITERS + READERS ? shape_table
-                                                  : run_consumer,
-                         p);
+    for (size_t i = 0; i < WRITERS; i++)
+        storm_add_client(p->storm, *name++, write_rows, p);
+    for (size_t i = 0; i < READERS; i++)
+        storm_add_client(p->storm, *name++, read_changes, p);
+    storm_add_client(p->storm, *name++, shape_table, p);
+    for (size_t i = 0; i < CONSUMERS; i++)
+        storm_add_client(p->storm, *name++, run_consumer, p);
 }
 
 static bool not_clocks(void *ctx, enum nemesis_fault f, struct world *m)

@@ -94,16 +94,20 @@ def main():
     find_early_leavers(found)
     rules = [(re.compile(r"(?<![\w.>])(%s)\s*\(" % names.replace(" ", "|")),
               homes, instead) for names, homes, instead in BANNED]
+    any_rule = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(
+        names.replace(" ", "|") for names, _, _ in BANNED))
     for path in tree.sources(".c", ".h"):
         if path.startswith(FREE):
             continue
-        for number, line in enumerate(
-                tree.code_of(tree.read(path)).splitlines(), 1):
-            for rule, homes, instead in rules:
-                match = rule.search(line)
-                if match and not any(path.startswith(h) for h in homes):
-                    found.add(path, number, "%s(): use %s" %
-                              (match.group(1), instead))
+        code = tree.code_of(tree.read(path))
+        if not any_rule.search(code):
+            continue
+        for rule, homes, instead in rules:
+            if any(path.startswith(h) for h in homes):
+                continue
+            for match in rule.finditer(code):
+                found.add(path, code.count("\n", 0, match.start()) + 1,
+                          "%s(): use %s" % (match.group(1), instead))
     found.finish()
 
 

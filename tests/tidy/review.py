@@ -5,6 +5,7 @@
 As a test (--check) it holds the limits that are set below.
 """
 
+import os
 import re
 import sys
 
@@ -52,10 +53,41 @@ ASSERTED_MIN = 0.1
 DOCUMENTED_MIN = 0.9
 
 FUNCTION = re.compile(r"\)\s*\n\{", re.M)
+# A function with its head and body, in code without comments.
+WHOLE = re.compile(r"^(?!\s)([^;{}#\n][^;{}#]*\))\s*\n\{\n(.*?)^\}", re.M | re.S)
+POINTER = re.compile(r"(const\s+)?struct (\w+) \*(?!\*)")
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
 ASSERT = re.compile(r"\b(?:PRE|POST|INVARIANT|ASSERT_SLOW)\(")
 PROTOTYPE = re.compile(
     r"^(?!typedef|static|enum|#|extern|\s|[/}*])"
     r"[A-Za-z_][\w \t*\n(),.\[\]]*?\b(\w+)\((?:[^;{}]|\n)*?\);", re.M)
+
+
+def kept_structs(names):
+    """{struct: component} of the structs with numbered invariants: the one with
+    the name of the file, else the one that is defined next after them, else the
+    one that most functions of the header take."""
+    kept = {}
+    for path in tree.sources(".c", ".h"):
+        component = component_of(path, names)
+        if not component:
+            continue
+        text = tree.read(path)
+        for comment in COMMENT.finditer(text):
+            if "INV-1." not in comment.group(0):
+                continue
+            after = text[comment.end():]
+            noun = os.path.basename(path).rsplit(".", 1)[0]
+            if re.search(r"^struct %s( \{|;)" % noun, text, re.M):
+                kept[noun] = component
+                continue
+            defined = re.search(r"^struct (\w+) \{", after, re.M)
+            taken = re.findall(r"\((?:const )?struct (\w+) \*", after)
+            if defined:
+                kept[defined.group(1)] = component
+            elif taken:
+                kept[max(set(taken), key=taken.count)] = component
+    return kept
 
 
 def prologue_lines(text):
@@ -86,10 +118,19 @@ class Figures:
     def __init__(self):
         self.files = self.lines = self.comments = self.short = 0
         self.functions = self.asserts = 0
+        # Of the functions that may change such a struct of their component.
+        self.keepers = self.keeper_asserts = 0
         self.prototypes = self.documented = 0
         self.bare = []
 
-    def add(self, path):
+    def add_keepers(self, code, structs):
+        for head, body in WHOLE.findall(code):
+            if any(not const and name in structs
+                   for const, name in POINTER.findall(head)):
+                self.keepers += 1
+                self.keeper_asserts += len(ASSERT.findall(body))
+
+    def add(self, path, structs=()):
         text = tree.read(path)
         if path.endswith(".h"):
             for name, documented in prototypes(text):
@@ -105,16 +146,19 @@ class Figures:
         code = tree.code_of(text)
         self.functions += len(FUNCTION.findall(code))
         self.asserts += len(ASSERT.findall(code))
+        self.add_keepers(code, structs)
 
     def share(self, part, whole):
         return part / whole if whole else 0.0
 
     def text(self, name):
         return ("%-24s %4d .c, %3d with a prologue of one line, %4.1f %% comment,"
-                " %5.2f asserts a function, %3.0f %% of %4d prototypes documented"
+                " %5.2f asserts a function, %5.2f in the %3d that change"
+                " a struct with invariants, %3.0f %% of %4d prototypes documented"
                 % (name, self.files, self.short,
                    100 * self.share(self.comments, self.lines),
                    self.share(self.asserts, self.functions),
+                   self.share(self.keeper_asserts, self.keepers), self.keepers,
                    100 * self.share(self.documented, self.prototypes),
                    self.prototypes))
 
@@ -130,10 +174,12 @@ def main():
     wanted = [a.rstrip("/") for a in arguments if not a.startswith("-")]
     names = wanted or COMPONENTS
     figures = {name: Figures() for name in names}
+    structs = kept_structs(names)
     for path in tree.sources(".c", ".h"):
         name = component_of(path, names)
         if name:
-            figures[name].add(path)
+            figures[name].add(path, {struct for struct in structs
+                                     if structs[struct] == name})
     rooms = {name: Figures() for name in ASSERTED}
     for path in tree.sources(".c"):
         room = component_of(path, rooms)

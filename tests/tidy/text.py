@@ -1,5 +1,6 @@
-"""Lines of 80 columns, no stray blanks, and no words that only speak of work
-that was not done or of the machine it was done on."""
+"""Lines of 80 columns, no stray blanks, no long chains of conditional
+expressions, and no words that only speak of work that was not done or of the
+machine it was done on."""
 
 import re
 import unicodedata
@@ -18,7 +19,23 @@ WORDS = [
 SELF = "tests/tidy/text.py"
 
 
+# "a ? x : b ? y : z" still reads as one sentence; a third condition is an if.
+LINK = re.compile(r"\s*: .* \?( |$)")
+
+
+def find_chains(path, text, found):
+    before = False
+    for number, line in enumerate(text.split("\n"), 1):
+        link = bool(LINK.match(line))
+        if link and before:
+            found.add(path, number, "a chain of conditional expressions: use "
+                      "if, or a function")
+        before = link
+
+
 def width(line):
+    if line.isascii():
+        return len(line)
     return sum(0 if unicodedata.combining(c) else
                2 if unicodedata.east_asian_width(c) in "WF" else 1
                for c in line)
@@ -35,6 +52,10 @@ def main():
             continue
         if text and not text.endswith("\n"):
             found.add(path, text.count("\n") + 1, "no line feed at the end")
+        if path.endswith((".c", ".h", ".cc")):
+            find_chains(path, text, found)
+        words = [] if path == SELF else [
+            word for word in WORDS if re.search(word[0], text)]
         for number, line in enumerate(text.split("\n"), 1):
             if re.search(r"[ \t\r]$", line) and not path.endswith(".md"):
                 found.add(path, number, "blanks at the end of the line")
@@ -43,7 +64,7 @@ def main():
                     found.add(path, number, "a tab")
                 if width(line) > COLUMNS_MAX:
                     found.add(path, number, "%d columns" % width(line))
-            for pattern, why in WORDS if path != SELF else []:
+            for pattern, why in words:
                 match = re.search(pattern, line)
                 if match:
                     found.add(path, number, "'%s': %s" % (match.group(0), why))

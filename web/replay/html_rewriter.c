@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/core/hex.h"
 #include "base/core/macros.h"
 #include "mapreduce/warc/html_token.h"
 #include "web/replay/css_rewriter.h"
@@ -78,14 +79,10 @@ static char numeric_reference(struct slice s, size_t *length)
     size_t first = i;
     unsigned code = 0;
     for (; i < s.len && i - first < 8; i++) {
-        char c = s.data[i];
-        unsigned digit = c >= '0' && c <= '9'             ? (unsigned)(c - '0')
-                         : is_hex && c >= 'a' && c <= 'f' ? (unsigned)(c - 87)
-                         : is_hex && c >= 'A' && c <= 'F' ? (unsigned)(c - 55)
-                                                          : 16;
-        if (digit == 16)
+        int digit = hex_value(s.data[i]);
+        if (digit < 0 || (!is_hex && digit > 9))
             break;
-        code = code * (is_hex ? 16 : 10) + digit;
+        code = code * (is_hex ? 16 : 10) + (unsigned)digit;
         if (code >= 0x7f)
             return '\0';
     }

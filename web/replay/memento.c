@@ -68,11 +68,10 @@ static void put_resource_links(const struct replay_call *k, struct buf *out)
 /* The relations of capture @i of @l to the one at @own. */
 static const char *relation_of(size_t i, size_t own, size_t count)
 {
-    if (i == own)
-        return count == 1       ? "first last memento"
-               : i == 0         ? "first memento"
-               : i + 1 == count ? "last memento"
-                                : "memento";
+    if (i == own && count == 1)
+        return "first last memento";
+    if (i == own && i > 0 && i + 1 < count)
+        return "memento";
     if (i + 1 == own)
         return i == 0 ? "first prev memento" : "prev memento";
     if (i == own + 1)

@@ -202,8 +202,7 @@ static void trace_attributes(struct html *h, const json_t *attributes)
     if (json_object_size(attributes) == 0)
         return;
     html_lit(h, "<br><small>");
-    json_object_foreach((json_t *)(uintptr_t)attributes, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)attributes, key, value) {
         html_printf(h, "%s%s ", separator, key);
         /* Counts are exact: some are names, as that of a tablet. */
         if (json_is_number(value) && humane_unit_of(key) != HUMANE_COUNT)

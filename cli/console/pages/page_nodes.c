@@ -189,8 +189,7 @@ static void metric_labels(struct html *h, const json_t *row, const json_t *doc)
     json_t *value;
     (void)doc;
     json_object_foreach((json_t *)(uintptr_t)page_field(row, "labels"), name,
-                        value)
-    {
+                        value) {
         html_printf(h, "%s%s ", separator, name);
         html_json(h, value);
         separator = ", ";

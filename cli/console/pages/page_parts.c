@@ -325,8 +325,7 @@ void page_pairs_of(struct html *h, const json_t *object)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
         html_lit(h, "<div><dt>");
         page_label(h, key);
         html_lit(h, "</dt><dd>");

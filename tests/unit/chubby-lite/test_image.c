@@ -75,8 +75,7 @@ static void check_locks(const struct node *n)
     const struct handle *h;
     size_t i;
 
-    LIST_FOREACH(h, &n->handles, of_node)
-    {
+    LIST_FOREACH(h, &n->handles, of_node) {
         shared += h->holding == CHUBBY_SHARED;
         exclusive += h->holding == CHUBBY_EXCLUSIVE;
     }

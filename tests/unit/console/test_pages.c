@@ -288,9 +288,9 @@ static json_t *mutate(const json_t *value, struct rand_gen *r, unsigned one_in)
         const char *key;
         json_t *field;
         out = json_object();
-        json_object_foreach((json_t *)(uintptr_t)value, key,
-                            field) if (rand_below(r, one_in))
-            json_object_set_new(out, key, mutate(field, r, one_in));
+        json_object_foreach((json_t *)(uintptr_t)value, key, field)
+            if (rand_below(r, one_in))
+                json_object_set_new(out, key, mutate(field, r, one_in));
         return out;
     }
     return json_deep_copy(value);

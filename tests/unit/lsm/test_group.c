@@ -129,6 +129,16 @@ static void random_value(struct rand_gen *r, struct buf *out)
         buf_append_byte(out, (char)('a' + rand_below(r, 4)));
 }
 
+/* Mostly an entry, now and then a deletion. */
+static enum entry_kind random_kind(struct rand_gen *r)
+{
+    if (rand_one_in(r, 40))
+        return ENTRY_DELETE_ROW;
+    if (rand_one_in(r, 40))
+        return ENTRY_DELETE_FAMILY;
+    return rand_one_in(r, 40) ? ENTRY_DELETE_COLUMN : ENTRY_PUT;
+}
+
 /* --- tests --------------------------------------------------------------- */
 
 /* Insertion, freezing, flushing, compaction, reopening in any order: scans,
@@ -197,10 +207,7 @@ static void random_history(enum compression compression,
             break;
         }
         default: {
-            enum entry_kind kind = rand_one_in(&r, 40)   ? ENTRY_DELETE_ROW
-                                   : rand_one_in(&r, 40) ? ENTRY_DELETE_FAMILY
-                                   : rand_one_in(&r, 40) ? ENTRY_DELETE_COLUMN
-                                                         : ENTRY_PUT;
+            enum entry_kind kind = random_kind(&r);
             random_value(&r, &value);
             fixture_key(&key, row, column,
                         kind == ENTRY_PUT ? (int64_t)rand_below(&r, 100)

@@ -451,8 +451,7 @@ static bool same_line(const char *golden, const char *ours)
     x = json_loads(a, 0, NULL);
     y = json_loads(b, 0, NULL);
     same = x && y;
-    json_object_foreach(x, name, v)
-    {
+    json_object_foreach(x, name, v) {
         const char *mine = same ? text_of(y, name) : NULL;
         same = same && mine && strcmp(mine, json_string_value(v)) == 0;
     }

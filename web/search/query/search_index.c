@@ -1,5 +1,6 @@
-/* An open index: one view, replaced as a whole when a build has published
- * another. Folding of results that say the same, and what is shown of a result.
+/* An open index: one view, which is replaced as a whole when a build has
+ * published another. Results with the same text are folded into one here, and
+ * the parts of a result that are shown are read.
  */
 #include <string.h>
 
