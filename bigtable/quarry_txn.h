@@ -133,7 +133,8 @@ struct quarry_txn_sweep {
     uint64_t locks;    /* That were met. */
     uint64_t resolved; /* Of those: committed or rolled back. The others are of
                           clients that are alive, or were a moment ago. */
-    uint64_t statuses; /* Records of commits that are not needed any more. */
+    uint64_t statuses; /* Records of commits that are not needed any more: of
+                          transactions that began 20 minutes ago or more. */
 };
 
 /* Look through the locks of all tables, and finish or roll back what clients

@@ -52,6 +52,10 @@ struct world;
  * nothing up. */
 #define TXN_CRASH "txn.crash"
 
+/* The fault point "txn.all_are_over": for a sweep, no transaction is under way
+ * whose client could ask for its status. */
+#define TXN_ALL_ARE_OVER "txn.all_are_over"
+
 /* Without one of its own. */
 #define TXN_TIMEOUT_US ((uint64_t)60 * 1000000)
 

@@ -5,7 +5,9 @@
  * passes: the first notes the statuses, the second resolves the locks of all
  * tables. All rows of a transaction were locked before its status came, so the
  * second pass meets every lock that a noted status is needed for, and when it
- * has left none of them, the statuses go.
+ * has left none of them, the statuses go. The client itself may need its status
+ * as well, when the answer to its commit was lost; so those of transactions
+ * that may still be under way stay.
  */
 #include "base/core/panic.h"
 #include "bigtable/row/hidden.h"
@@ -25,6 +27,7 @@ struct sweep {
     struct quarry *quarry;
     struct quarry_txn_sweep *report;
     const quarry_flag *cancel;
+    int64_t oldest; /* Transactions that began before have ended. */
     char **names;
     size_t name_count;
     struct left_status *statuses; /* Owned. */
@@ -116,7 +119,8 @@ static int note_statuses(struct sweep *s,
     for (size_t i = 0; i < row->cell_count; i++) {
         size_t n = s->status_count;
         int64_t start;
-        if (n == STATUSES_MAX || !txn_status_start(&row->cells[i], &start))
+        if (n == STATUSES_MAX || !txn_status_start(&row->cells[i], &start) ||
+            start >= s->oldest)
             continue;
         if ((n & (n - 1)) == 0)
             s->statuses = mem_realloc(s->statuses,
@@ -173,6 +177,11 @@ int quarry_txn_sweep(struct quarry *q,
     struct sweep s = {.quarry = q, .report = out, .cancel = cancel};
     int rc;
     *out = (struct quarry_txn_sweep){.locks = 0};
+    rc = quarry_timestamps(q, 1, &s.oldest, err);
+    if (rc)
+        return rc;
+    if (!fault_hit(TXN_ALL_ARE_OVER))
+        s.oldest -= 2 * (int64_t)QUARRY_TXN_US_MAX;
     rc = quarry_table_list_all(q, &s.names, &s.name_count, err);
     if (rc)
         return rc;
