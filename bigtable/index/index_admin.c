@@ -131,6 +131,44 @@ static void drop_entries(struct quarry *q, const struct index_def *d)
     index_drop_tables(q, &set);
 }
 
+/* Does the schema of @table name @d? *@named is set if it can be told. */
+static int is_named(struct quarry *q,
+                    const char *table,
+                    const struct index_def *d,
+                    bool *named)
+{
+    struct quarry_table *t = NULL;
+    struct index_set *set = NULL;
+    int rc = quarry_table_open(q, table, &t, NULL);
+    if (rc == 0)
+        rc = t->ops->table_indexes(t, &set, NULL);
+    *named = false;
+    for (size_t i = 0; rc == 0 && set && i < set->count; i++)
+        *named |= set->defs[i].number == d->number;
+    index_set_unref(set);
+    quarry_table_close(t);
+    return rc;
+}
+
+/* An order that was carried out and is sent again, to another master, is
+ * refused: the schema says what became of it. The number is @d's alone. */
+static int settle_def(struct quarry *q,
+                      const char *table,
+                      const struct index_def *d,
+                      int code)
+{
+    bool open = code == ERR_UNKNOWN_OUTCOME || code == ERR_UNAVAILABLE ||
+                code == ERR_DEADLINE;
+    bool named;
+    if (is_named(q, table, d, &named))
+        return code;
+    if (named)
+        return 0;
+    if (!open)
+        drop_entries(q, d);
+    return code;
+}
+
 /* The table of entries first: a writer that knows of the index finds it. */
 static int add_index(struct quarry *q,
                      const char *table,
@@ -144,10 +182,7 @@ static int add_index(struct quarry *q,
     if (rc)
         return rc;
     rc = put_def(q, table, d, replaced, err);
-    if (rc && rc != ERR_UNKNOWN_OUTCOME && rc != ERR_UNAVAILABLE &&
-        rc != ERR_DEADLINE)
-        drop_entries(q, d);
-    return rc;
+    return rc ? settle_def(q, table, d, rc) : 0;
 }
 
 /* The indexes of @t: a reference; never NULL. */

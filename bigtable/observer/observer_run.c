@@ -350,6 +350,7 @@ static int begin_after(struct observer_run *r,
         if (ahead < 0 || fault_hit("observer.begin_early")) /* Deliberate. */
             return 0;
         quarry_txn_close(*txn);
+        *txn = NULL; /* The caller closes what it is given. */
         if (follower_stopped(r->follower))
             return err_set(err, ERR_CANCELLED, "stopped");
         world_sleep_us(quarry_world(r->quarry),
