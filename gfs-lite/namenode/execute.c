@@ -223,6 +223,8 @@ prepare_allocate(struct namenode *nn, struct gfs_command *c, struct err *err)
     PRE(c->op == GFS_OP_ALLOCATE);
     namenode_await_recovery(nn, c->file);
     rc = seal_shared(nn, c, err);
+    if (rc == 0) /* Another may lead by now: both have parked. */
+        rc = namenode_lead(nn, err);
     if (rc == 0)
         rc = choose_servers(nn, c, err);
     log_debug(nn->world, "namenode",

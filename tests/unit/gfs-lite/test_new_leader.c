@@ -1,8 +1,10 @@
 /* A namenode that has just begun to lead learns of the chunk servers one by
  * one: acting before it knows all of them does no harm. */
 #include "base/core/arena.h"
+#include "base/runtime/log.h"
 #include "base/session/leader.h"
 #include "gfs-lite/gfs_wire.h"
+#include "gfs-lite/namenode/namenode_state.h"
 #include "gfs-lite/namenode_command.h"
 #include "gfs-lite/peers.h"
 #include "tests/unit/gfs-lite/cell_files.h"
@@ -190,6 +192,10 @@ struct caller {
     struct leader *leader;
     uint64_t session;
     uint64_t sequence;
+    uint64_t file; /* Of allocate_more(), which sets the rest. */
+    uint64_t epoch;
+    int answer;
+    bool done;
 };
 
 static struct gfs_result say(struct caller *k, struct gfs_command c)
@@ -260,7 +266,104 @@ START_TEST(test_a_chunk_whose_answer_was_lost)
 
 END_TEST
 
+/* --- A leader that is deposed while a call waits ------------------------- */
+
+static struct cell_node *leader_of(struct cell *c)
+{
+    for (unsigned i = 0; i < c->namenode_count; i++)
+        if (namenode_lead(c->namenodes[i].namenode, NULL) == 0)
+            return &c->namenodes[i];
+    return NULL;
+}
+
+/* Another client takes the file over, which waits for its servers. */
+static void take_file(void *arg)
+{
+    struct cell *c = arg;
+    struct fs *fs = cell_client(c, sim_director(c->sim), "taker");
+    uint64_t length;
+    if (fs_recover(fs, "f", &length, NULL))
+        log_debug(sim_director(c->sim), "test", "the file was not taken");
+    fs_close(fs);
+}
+
+/* Ask for another chunk of the file; whether there is one does not matter. */
+static void allocate_more(void *arg)
+{
+    struct caller *k = arg;
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct gfs_command more = {.op = GFS_OP_ALLOCATE,
+                               .session = k->session,
+                               .sequence = k->sequence,
+                               .file = k->file,
+                               .epoch = k->epoch};
+    gfs_command_put(&more, &body);
+    k->answer = leader_call(k->leader, GFS_EXECUTE, 10000000, buf_slice(&body),
+                            SLICE_EMPTY, &reply, NULL, NULL);
+    buf_close(&body);
+    buf_close(&reply);
+    k->done = true;
+}
+
+static void depose_while_allocating(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "other");
+    struct gfs_result made;
+    struct cell_node *leader;
+    struct caller k;
+    await_servers(c, fs);
+    caller_open(&k, c);
+    k.sequence = 1;
+    made = say(&k, (struct gfs_command){.op = GFS_OP_CREATE,
+                                        .path = SLICE_LIT("f"),
+                                        .replication = 3});
+    k.file = made.file;
+    k.epoch = made.epoch;
+    k.sequence = 2;
+    say(&k, (struct gfs_command){
+                .op = GFS_OP_ALLOCATE, .file = k.file, .epoch = k.epoch});
+    for (unsigned i = 0; i < c->chunk_count; i++)
+        sim_pause(c->chunks[i].world);
+    sim_spawn(sim_director(c->sim), "taker", take_file, c);
+    sleep_us(c, 100000);
+    k.sequence = 3;
+    sim_spawn(sim_director(c->sim), "allocate", allocate_more, &k);
+    sleep_us(c, 100000);
+    leader = leader_of(c);
+    ck_assert_ptr_nonnull(leader);
+    ck_assert(!k.done);
+    for (unsigned i = 0; i < c->namenode_count; i++) {
+        sim_cut(leader->world, c->namenodes[i].world, true);
+        sim_cut(c->namenodes[i].world, leader->world, true);
+    }
+    while (namenode_lead(leader->namenode, NULL) == 0)
+        sleep_us(c, 10000);
+    ck_assert(!k.done);
+    for (unsigned i = 0; i < c->chunk_count; i++)
+        sim_resume(c->chunks[i].world);
+    while (!k.done)
+        sleep_us(c, 10000);
+    sim_heal(c->sim);
+    check_file(fs, "f", SLICE_EMPTY);
+    caller_close(&k);
+    fs_close(fs);
+}
+
+/* A namenode that waits for a recovery before it chooses servers, and does not
+ * lead any more when that ends, refuses the call and goes on. */
+START_TEST(test_a_leader_deposed_while_it_waits)
+{
+    struct cell *c = cell_new(test_seed(), 3, 3);
+    c->namenode_options.server_dead_us = DEAD_US;
+    cell_run(c, depose_while_allocating);
+    cell_free(c);
+}
+
+END_TEST
+
 TEST_MAIN("gfs_new_leader",
+          test_a_leader_deposed_while_it_waits,
           test_a_chunk_whose_answer_was_lost,
           test_chunks_wait_for_servers,
           test_chunks_do_not_wait_long,
