@@ -115,7 +115,7 @@ quarry_bulk_files(struct quarry *q, struct fs **out, struct err *err);
 
 /* The file system of @q with the files of its users, for the calling thread: a
  * cluster's whole one, a directory's own. Owned. */
-MUST_CHECK int
+QUARRY_EXPORT MUST_CHECK int
 quarry_user_files(struct quarry *q, struct fs **out, struct err *err);
 
 /* Where the part @part of the load @id writes in it: the paths of its files

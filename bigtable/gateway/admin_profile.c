@@ -115,10 +115,6 @@ static int complete_profile(struct gateway *g,
         return err_set(err, ERR_INVALID,
                        "AppProfile.single_cluster_routing: no cluster_id");
     buf_append_slice(out, message);
-    /* As the service fills it in. */
-    if (!pb_has_field(message, PB_AppProfile_standard_isolation) &&
-        !pb_has_field(message, PB_AppProfile_data_boost_isolation_read_only))
-        put_priority(out, PB_AppProfile_Priority_PRIORITY_HIGH);
     return 0;
 }
 
