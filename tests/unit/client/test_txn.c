@@ -548,11 +548,22 @@ struct plain_answer {
     atomic_bool done;
 };
 
+/* A value has no zero behind it. */
+static int number_of(struct slice value)
+{
+    int n = 0;
+    for (size_t i = 0; i < value.len; i++) {
+        ck_assert(value.data[i] >= '0' && value.data[i] <= '9');
+        n = n * 10 + (value.data[i] - '0');
+    }
+    return n;
+}
+
 static int int_of(const struct quarry_row *row)
 {
     for (size_t i = 0; row && i < row->cell_count; i++)
         if (slice_eq_str(row->cells[i].qualifier, "q"))
-            return atoi(row->cells[i].value.data);
+            return number_of(row->cells[i].value);
     return 0;
 }
 
