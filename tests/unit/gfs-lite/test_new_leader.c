@@ -351,7 +351,7 @@ static void depose_while_allocating(struct cell *c)
 }
 
 /* A namenode that waits for a recovery before it chooses servers, and does not
- * lead any more when that ends, refuses the call and goes on. */
+ * lead any more when that ends, refuses the call and continues. */
 START_TEST(test_a_leader_deposed_while_it_waits)
 {
     struct cell *c = cell_new(test_seed(), 3, 3);
