@@ -1,6 +1,6 @@
 /* Fingerprints are values of a gear hash (Xia et al., "Ddelta", 2014): a shift,
  * a table look-up and an addition a byte, whose upper bits depend on the last
- * 64 bytes. Where they end in zeros (one position in SAMPLE_EVERY), the value
+ * 64 bytes. Where SAMPLE_BITS of these are zero, the value
  * is a fingerprint of the block. One table of fixed size maps fingerprints to
  * the newest block; a lost entry costs a missed likeness, never a wrong result,
  * because the bytes themselves are compared by the compressor.
@@ -16,7 +16,7 @@
 /* One position in 128 is sampled: 512 fingerprints of 64 KiB. */
 #define SAMPLE_BITS 7
 #define SAMPLE_MASK (((UINT64_C(1) << SAMPLE_BITS) - 1) << (64 - SAMPLE_BITS))
-/* Slots of the table of fingerprints, and those a fingerprint may be in. */
+/* Slots of the table of fingerprints: those of 32 MiB have one each. */
 #define SLOT_BITS  18
 #define SLOT_COUNT ((size_t)1 << SLOT_BITS)
 /* Blocks kept at the same time; a small one takes a place like a large one. */
