@@ -68,6 +68,7 @@ int quarry_txn_begin(struct quarry *q,
         quarry_txn_close(t);
         return rc;
     }
+    t->stamped_ns = world_mono_ns(t->world);
     *out = t;
     return 0;
 }

@@ -86,7 +86,8 @@ struct quarry_txn {
     struct world *world;
     struct quarry_txn_options opts; /* Without zeros. */
     int64_t start;
-    uint64_t begun_ns; /* When `start` was asked for. */
+    uint64_t begun_ns;   /* When `start` was asked for: its deadline. */
+    uint64_t stamped_ns; /* When `start` had come: its locks' leases. */
     bool ended;
     struct hash_map by_key; /* Index in `rows`, by table and row. */
     struct txn_row *rows;   /* Owned; in the order of their first use. */

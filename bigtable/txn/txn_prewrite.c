@@ -5,6 +5,7 @@
  * a lock that was left behind is resolved.
  */
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
 #include "bigtable/client/parallel_for.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/txn/txn.h"
@@ -13,8 +14,11 @@ struct txn_lock txn_lock_of(const struct quarry_txn *t,
                             const struct txn_row *primary,
                             const struct txn_row *row)
 {
-    /* Timestamps are about µs: the lease begins now. */
-    int64_t now = t->start + (int64_t)txn_age_us(t);
+    /* Timestamps are about µs: the lease begins now. It counts from the answer
+     * of the oracle, which may have taken long to come: a lease that began
+     * before would be longer than was asked for by as much. */
+    uint64_t since_us = (world_mono_ns(t->world) - t->stamped_ns) / 1000;
+    int64_t now = t->start + (int64_t)since_us;
     PRE(row->writes);
     return (struct txn_lock){
         .start = t->start,

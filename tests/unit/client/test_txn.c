@@ -9,6 +9,7 @@
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry_txn.h"
+#include "bigtable/txn/txn.h"
 #include "tests/lib/check_main.h"
 #include "tests/unit/client/test_target.h"
 
@@ -528,6 +529,33 @@ START_TEST(test_crash_at_each_step)
 
 END_TEST
 
+/* The oracle took 10 s to answer: the lease of a lock is no longer for it, so
+ * the lock of a client that died is rolled back when its lease is over. */
+START_TEST(test_lease_after_a_slow_start)
+{
+    const struct quarry_txn_options short_lease = {.lease_us = 1};
+    struct quarry_txn *t;
+    start();
+    t = begin(&short_lease);
+    t->begun_ns -= UINT64_C(10000000000);
+    put(t, "x", "1");
+    put(t, "y", "1");
+    fault_arm("txn.crash", 2, 1);
+    ck_assert_int_ne(quarry_txn_commit(t, NULL, &err), 0);
+    ck_assert_uint_eq(fault_disarm("txn.crash"), 1);
+    quarry_txn_close(t);
+    t = begin(NULL);
+    put(t, "x", "2");
+    OK(end(t));
+    set_up("y", "2");
+    t = begin(NULL);
+    expect(t, "x", "2");
+    OK(end(t));
+    finish();
+}
+
+END_TEST
+
 /* --- plain reads --------------------------------------------------------- */
 
 /* Each way of reading a row of @t, for plain_value(). */
@@ -911,6 +939,7 @@ TEST_MAIN("txn",
           test_scan_of_own_writes,
           test_snapshots_of_deletions,
           test_crash_at_each_step,
+          test_lease_after_a_slow_start,
           test_plain_reads_see_whole_transactions,
           test_sweep_finishes_what_is_left,
           test_reader_does_not_wait,
