@@ -35,6 +35,10 @@ struct job_command {
     char *target;                        /* The same; owned. */
     char *key_file;
     const char *hidden[1]; /* For options.hidden. */
+    /* Of a job that is a part of a command: its report goes here, owned, and is
+     * not printed; and it ends when the command is interrupted. NULL: neither.
+     */
+    struct mr_report **report;
     struct progress progress;
 };
 
@@ -116,6 +120,9 @@ MUST_CHECK int job_cell_log(struct cli *cli,
                             struct err *err);
 MUST_CHECK int
 job_cell_workers(struct cli *cli, const struct args *args, struct err *err);
+/* How many workers take tasks now, as the job master says; 0 also where none
+ * answers within seconds. Parks. */
+size_t job_cell_worker_count(struct cli *cli, const struct args *args);
 
 /* The other commands; each parks only as it reads the history's files. */
 MUST_CHECK int

@@ -20,14 +20,16 @@
 #include "cli/remote_call.h"
 #include "cli/search_files.h"
 #include "cli/search_follower.h"
+#include "cli/search_job.h"
 #include "cli/table_printer.h"
 #include "gfs-lite/fs.h"
 #include "web/policy/archive_policy.h"
 #include "web/search/pages/search_pages.h"
 #include "web/search/search.h"
 
-#define SEARCH_ADDRESS "127.0.0.1:7490"
-#define LOOK_US        UINT64_C(100000)
+#define SEARCH_ADDRESS    "127.0.0.1:7490"
+#define LOOK_US           UINT64_C(100000)
+#define BUILD_THREADS_MAX 64
 
 /* --- where indexes are --------------------------------------------------- */
 
@@ -66,14 +68,35 @@ static int show_progress(void *ctx, const struct search_progress *p)
     return interrupted();
 }
 
-static void print_built(struct cli *cli, const struct search_build_report *r)
+/* How a build is done, and how it was. */
+struct building {
+    struct search_build_options options;
+    struct search_build_report report;
+    struct search_job job;
+    bool by_job; /* Of workers, if all rows are read. */
+};
+
+/* Who read the rows: "job 20261124-…", or "2 threads". */
+static void add_readers(const struct building *b, struct sheet *s)
+{
+    bool all = b->report.way == SEARCH_BUILD_ALL;
+    unsigned threads = all ? b->options.threads : 1;
+    if (all && b->by_job)
+        sheet_addf(s, "job %s", b->job.id);
+    else
+        sheet_addf(s, "%u thread%s", threads, threads == 1 ? "" : "s");
+}
+
+static void print_built(struct cli *cli, const struct building *b)
 {
     static const char *const ways[] = {"all rows", "compared", "changes"};
     static const struct sheet_column columns[] = {
         {"way", SHEET_TEXT},         {"rows", SHEET_NUMBER},
         {"rows_read", SHEET_NUMBER}, {"removed", SHEET_NUMBER},
         {"pages", SHEET_NUMBER},     {"index_pages", SHEET_NUMBER},
-        {"segments", SHEET_NUMBER},  {"index_bytes", SHEET_BYTES}};
+        {"segments", SHEET_NUMBER},  {"index_bytes", SHEET_BYTES},
+        {"read_by", SHEET_TEXT}};
+    const struct search_build_report *r = &b->report;
     struct sheet s;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     sheet_add_str(&s, ways[r->way]);
@@ -84,49 +107,86 @@ static void print_built(struct cli *cli, const struct search_build_report *r)
     sheet_add_u64(&s, r->live_documents);
     sheet_add_u64(&s, r->segment_count);
     sheet_add_u64(&s, r->index_bytes);
+    add_readers(b, &s);
     sheet_print(&s, cli->format);
     sheet_close(&s);
 }
 
-static int run_build(struct cli *cli, const struct args *args, struct err *err)
+static int read_build_options(struct cli *cli,
+                              const struct args *args,
+                              struct building *b,
+                              struct err *err)
 {
-    struct search_build_options o = {.from_scratch =
-                                         args_flag(args, "from-scratch"),
-                                     .compare = args_flag(args, "compare")};
-    struct search_build_report report;
-    struct progress progress;
-    struct quarry *q;
+    struct search_build_options *o = &b->options;
     uint64_t memory = 0;
-    int rc = 0;
-    if (args_value(args, "memory"))
+    uint64_t threads = MIN_OF(world_cpu_count(cli->world), BUILD_THREADS_MAX);
+    int rc = args_number(args, "threads", 1, BUILD_THREADS_MAX, &threads, err);
+    if (!rc && args_value(args, "memory"))
         rc = text_parse_bytes(slice_str(args_value(args, "memory")), &memory,
                               err);
-    o.memory_bytes = (size_t)memory;
-    if (!rc)
-        rc = cli_table(cli, args->words[0], CLI_READ, &o.table, err);
-    if (rc)
+    o->from_scratch = args_flag(args, "from-scratch");
+    o->compare = args_flag(args, "compare");
+    o->memory_bytes = (size_t)memory;
+    o->threads = (unsigned)threads;
+    o->world = cli->world;
+    b->job = (struct search_job){.cli = cli,
+                                 .args = args,
+                                 .table = args->words[0],
+                                 .memory_bytes = memory};
+    return rc;
+}
+
+/* Open the table and the files, and see who shall read. */
+static int open_build(struct cli *cli,
+                      const struct args *args,
+                      struct building *b,
+                      struct err *err)
+{
+    const char *table = args->words[0];
+    struct quarry *q;
+    int rc = cli_table(cli, table, CLI_READ, &b->options.table, err);
+    if (rc) {
+        b->options.table = NULL;
         return rc;
-    o.world = cli->world;
+    }
     rc = cli_store(cli, CLI_READ, &q, err);
     if (!rc && !quarry_is_directory(q))
-        rc = search_files_refuse_encrypted(q, args->words[0], err);
+        rc = search_files_refuse_encrypted(q, table, err);
     if (!rc)
-        rc = search_files(cli, &o.fs, err);
+        rc = search_files(cli, &b->options.fs, err);
     if (!rc)
-        rc = search_files_prepare(o.fs, args->words[0], err);
+        rc = search_files_prepare(b->options.fs, table, err);
+    if (rc)
+        return rc;
+    b->job.fs = b->options.fs;
+    b->by_job = search_job_possible(cli, args);
+    if (b->by_job) {
+        b->options.make = search_job_make;
+        b->options.make_ctx = &b->job;
+    }
+    return 0;
+}
+
+static int run_build(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct building b = {.by_job = false};
+    struct progress progress;
+    int rc = read_build_options(cli, args, &b, err);
+    if (!rc)
+        rc = open_build(cli, args, &b, err);
     if (!rc) {
         progress_start(&progress, cli, "search build");
-        o.progress = show_progress;
-        o.progress_ctx = &progress;
+        b.options.progress = show_progress;
+        b.options.progress_ctx = &progress;
         (void)interrupt_watch();
-        rc = search_build(&o, &report, err);
+        rc = search_build(&b.options, &b.report, err);
         interrupt_unwatch();
         progress_end(&progress);
     }
     if (!rc)
-        print_built(cli, &report);
-    fs_close(o.fs);
-    quarry_table_close(o.table);
+        print_built(cli, &b);
+    fs_close(b.options.fs);
+    quarry_table_close(b.options.table);
     return rc;
 }
 
@@ -506,7 +566,11 @@ static const struct option search_options[] = {
 static const struct option build_options[] = {
     {"from-scratch", 0, NULL, "read every row, whatever the index has"},
     {"compare", 0, NULL, "look at every row although changes are kept"},
-    {"memory", 0, "BYTES", "postings in memory at once (default: 256MiB)"},
+    {"memory", 0, "BYTES",
+     "postings in memory at once (default: 256MiB; 128MiB in a task)"},
+    {"threads", 0, "N", "that read all rows (default: one a processor)"},
+    {"here", 0, NULL,
+     "of a cluster: read all rows by this process, not by workers"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -547,7 +611,8 @@ const struct command search_commands[] = {
      .details =
          "An index that is there is brought up to date: only rows that changed "
          "are read, found\nby the changes that the table keeps, or else by a "
-         "look at all but the pages of every row.",
+         "look at all but the pages of every row.\nAll rows are read by the "
+         "workers of a cluster, as a job, or by threads.",
      .examples = "quarry search build webtable",
      .words_min = 1,
      .words_max = 1,

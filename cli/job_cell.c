@@ -25,8 +25,10 @@
 
 /* How long one question waits for news; Ctrl-C is looked at between. */
 #define WATCH_US UINT64_C(500000)
-/* How long somebody who answers is looked for ($QUARRY_TIMEOUT). */
+/* How long somebody who answers is looked for ($QUARRY_TIMEOUT); */
 #define ANSWER_US UINT64_C(30000000)
+/* where there is another way to do it. */
+#define SOON_US UINT64_C(3000000)
 
 /* --- asking -------------------------------------------------------------- */
 
@@ -40,6 +42,7 @@ struct question {
     int (*fn)(struct question *q, struct remote *r, struct err *err);
     struct job_client *client;
     void *ctx;
+    uint64_t timeout_us; /* 0: ANSWER_US, or what the user says. */
 };
 
 static int with_client(struct remote *r, struct err *err)
@@ -48,8 +51,10 @@ static int with_client(struct remote *r, struct err *err)
     struct job_client_options o = {.cell = r->addresses,
                                    .cell_count = r->address_count,
                                    .security = r->security};
-    int rc = remote_timeout(ANSWER_US, &o.timeout_us, err);
+    int rc = q->timeout_us ? 0 : remote_timeout(ANSWER_US, &o.timeout_us, err);
     PRE(q->fn);
+    if (q->timeout_us)
+        o.timeout_us = q->timeout_us;
     if (rc)
         return rc;
     /* Calls have bounds of their own; what they ask may take any time. */
@@ -277,9 +282,12 @@ job_cell_finish(struct job_command *c, struct slice json, struct err *err)
         rc = job_cell_outcome(c, s, err);
         progress_end(&c->progress);
         job_run_notes(report, err);
-        if (rc == 0)
+        if (rc == 0 && !c->report)
             job_run_report(c, report);
-        mr_report_free(report);
+        if (c->report)
+            *c->report = report;
+        else
+            mr_report_free(report);
     }
     job_summaries_free(s, 1);
     return rc;
@@ -291,6 +299,19 @@ static int job_cell_report_left(const char *id, struct err *err)
     err_hint(err, "see: quarry job status %s; to stop it: quarry job kill %s",
              id, id);
     return ERR_CANCELLED;
+}
+
+/* The command was interrupted: a job that is a part of it ends, too. */
+static int job_cell_leave(const struct job_command *c,
+                          struct question *q,
+                          const char *id,
+                          struct err *err)
+{
+    int rc;
+    if (!c->report)
+        return job_cell_report_left(id, err);
+    rc = order_kill(q->client, id, err);
+    return rc ? rc : err_set(err, ERR_CANCELLED, "job %s was ended", id);
 }
 
 static int wait_for_end(struct job_command *c,
@@ -316,7 +337,7 @@ static int wait_for_end(struct job_command *c,
             return rc;
         seen = n.version;
         if (atomic_load(stop))
-            return job_cell_report_left(id, err);
+            return job_cell_leave(c, q, id, err);
     }
 }
 
@@ -572,4 +593,30 @@ int job_cell_workers(struct cli *cli, const struct args *args, struct err *err)
 {
     struct question q = {.fn = workers_question};
     return remote_run(cli, args, with_client, &q, err);
+}
+
+static int count_workers(struct question *q, struct remote *r, struct err *err)
+{
+    size_t *count = q->ctx;
+    struct job_workers w = {NULL, 0};
+    struct buf reply = BUF_INIT;
+    int rc =
+        job_client_call(q->client, JOB_WORKERS, SLICE_EMPTY, 0, &reply, err);
+    (void)r;
+    if (rc == 0)
+        rc = job_workers_get(buf_slice(&reply), &w, err);
+    for (size_t i = 0; i < w.count && rc == 0; i++)
+        *count += !w.at[i].is_silent && w.at[i].slots > 0;
+    mem_free(w.at);
+    buf_close(&reply);
+    return rc;
+}
+
+size_t job_cell_worker_count(struct cli *cli, const struct args *args)
+{
+    size_t count = 0;
+    struct question q = {
+        .fn = count_workers, .ctx = &count, .timeout_us = SOON_US};
+    int rc = remote_run(cli, args, with_client, &q, NULL);
+    return rc ? 0 : count;
 }

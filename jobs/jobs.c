@@ -97,6 +97,8 @@ const struct mr_job *jobs_find_job(const char *name)
     if (e && e->job)
         return e->job;
     part = page_rank_part(name);
+    if (strcmp(name, job_search_segments.name) == 0)
+        part = &job_search_segments;
     return part ? part : near_duplicates_part(name);
 }
 

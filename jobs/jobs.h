@@ -50,6 +50,9 @@ extern const struct mr_job job_hits;
 extern const struct mr_job job_inverted_index;
 extern const struct mr_job job_link_graph;
 extern const struct mr_job job_main_text;
+/* Not in the list: a part of quarry search build, which jobs_find_job() finds.
+ */
+extern const struct mr_job job_search_segments;
 extern const struct mr_job job_tera_sort;
 extern const struct mr_job job_top_hosts;
 extern const struct mr_job job_triangles;

@@ -52,6 +52,20 @@ struct search_progress {
     uint64_t documents;
 };
 
+/* Segments that were made elsewhere, on their way into an index. */
+struct search_intake;
+/* Begin the next segment. Parks. Errors: those of writing, and of the one
+ * before, which is complete: ERR_CORRUPT. */
+MUST_CHECK int search_intake_segment(struct search_intake *t, struct err *err);
+/* The next bytes of its stream. Parks. Errors: those of writing. */
+MUST_CHECK int search_intake_bytes(struct search_intake *t,
+                                   struct slice bytes,
+                                   struct err *err);
+/* How many rows were read, and words in them, for the report. */
+void search_intake_count(struct search_intake *t,
+                         uint64_t rows,
+                         uint64_t words);
+
 struct search_build_options {
     struct quarry_table *table; /* Borrowed, as all here. */
     struct fs *fs;              /* Of the index. */
@@ -59,6 +73,16 @@ struct search_build_options {
     bool from_scratch;   /* Read every row. */
     bool compare;        /* Look at every row although changes are kept. */
     size_t memory_bytes; /* Of postings; 0: 256 MiB. */
+    unsigned threads;    /* That read, where every row is; 0: 1. */
+    /* Where every row is read: have it done by others, and put the segments of
+     * @families, the cells that documents are made of, into @to. NULL: it is
+     * done here. */
+    int (*make)(void *ctx,
+                const char *const *families,
+                size_t family_count,
+                struct search_intake *to,
+                struct err *err);
+    void *make_ctx;
     /* Called now and then; another return than 0 ends the build with
      * ERR_CANCELLED, and the index is as before. NULL: never. */
     int (*progress)(void *ctx, const struct search_progress *p);

@@ -19,6 +19,7 @@
 #include "web/search/query/query_parser.h"
 #include "web/search/query/query_run.h"
 #include "web/search/search.h"
+#include "web/search/search_segments.h"
 #include "web/search/text/word_breaks.h"
 
 /* --- the model ----------------------------------------------------------- */
@@ -657,18 +658,109 @@ static void check_queries(const struct model *m, struct rand_gen *r, int count)
 
 /* --- tests --------------------------------------------------------------- */
 
-static struct search_build_report build(bool from_scratch, size_t memory)
+static struct search_build_report build_with(struct search_build_options o)
 {
-    const struct search_build_options o = {.table = table,
-                                           .fs = fs,
-                                           .world = world,
-                                           .from_scratch = from_scratch,
-                                           .memory_bytes = memory};
     struct search_build_report report;
     struct err err = ERR_INIT;
-    int rc = search_build(&o, &report, &err);
+    int rc;
+    o.table = table;
+    o.fs = fs;
+    o.world = world;
+    rc = search_build(&o, &report, &err);
     ck_assert_msg(rc == 0, "%s", err.text);
     return report;
+}
+
+static struct search_build_report build(bool from_scratch, size_t memory)
+{
+    return build_with((struct search_build_options){
+        .from_scratch = from_scratch, .memory_bytes = memory});
+}
+
+/* Pieces of segments, as tasks of a job write them. */
+struct made {
+    struct search_intake *to;
+    uint32_t segment;
+    bool has_segment;
+    size_t damage; /* Bits to change in each piece. */
+    int rc;
+    struct err *err;
+};
+
+static void take_piece(void *ctx, uint32_t segment, struct slice piece)
+{
+    struct made *m = ctx;
+    struct buf bytes = BUF_INIT;
+    buf_append_slice(&bytes, piece);
+    for (size_t i = 0; i < m->damage; i++)
+        bytes.data[(i + 1) * 977 % bytes.len] ^= 0x40;
+    if (!m->rc && (!m->has_segment || segment != m->segment))
+        m->rc = search_intake_segment(m->to, m->err);
+    if (!m->rc)
+        m->rc = search_intake_bytes(m->to, buf_slice(&bytes), m->err);
+    m->has_segment = true;
+    m->segment = segment;
+    buf_close(&bytes);
+}
+
+static int make_range(struct made *m,
+                      const struct quarry_range *range,
+                      size_t memory,
+                      const char *const *families,
+                      size_t family_count)
+{
+    const struct quarry_read_options o = {.ranges = range,
+                                          .range_count = 1,
+                                          .families = families,
+                                          .family_count = family_count};
+    const struct quarry_row *row = NULL;
+    struct quarry_scanner *rows;
+    struct search_segments *s;
+    m->has_segment = false;
+    ck_assert_int_eq(search_segments_new(memory, take_piece, m, &s, m->err), 0);
+    ck_assert_int_eq(quarry_scan(table, &o, &rows, m->err), 0);
+    for (;;) {
+        ck_assert_int_eq(quarry_scanner_next(rows, &row, m->err), 0);
+        if (!row)
+            break;
+        search_intake_count(m->to, 1, 0);
+        ck_assert_int_eq(search_segments_put(s, row, m->err), 0);
+    }
+    ck_assert_int_eq(search_segments_end(s, m->err), 0);
+    search_segments_free(s);
+    quarry_scanner_close(rows);
+    return m->rc;
+}
+
+struct making {
+    size_t memory;
+    size_t damage;
+};
+
+/* Three tasks, each of which reads a range of rows. */
+static int make_segments(void *ctx,
+                         const char *const *families,
+                         size_t family_count,
+                         struct search_intake *to,
+                         struct err *err)
+{
+    const struct making *how = ctx;
+    const struct quarry_range ranges[] = {
+        {SLICE_EMPTY, SLICE_LIT("example.a/p2")},
+        {SLICE_LIT("example.a/p2"), SLICE_LIT("example.ab/p7")},
+        {SLICE_LIT("example.ab/p7"), SLICE_EMPTY}};
+    struct made m = {.to = to, .err = err, .damage = how->damage};
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(ranges) && !rc; i++)
+        rc = make_range(&m, &ranges[i], how->memory, families, family_count);
+    return rc;
+}
+
+static struct search_build_report build_made(size_t memory)
+{
+    struct making how = {memory, 0};
+    return build_with((struct search_build_options){
+        .from_scratch = true, .make = make_segments, .make_ctx = &how});
 }
 
 /* Any interleaving of changes and updates gives what the model gives, and so
@@ -709,6 +801,107 @@ END_TEST
 START_TEST(test_updates_by_changes)
 {
     run_interleaving("1h", test_seed() + 2);
+}
+
+END_TEST
+
+/* The bytes of the one segment that the index consists of. */
+static void segment_bytes(struct buf *out)
+{
+    char **names;
+    size_t count;
+    struct buf path = BUF_INIT;
+    struct search_index_facts facts;
+    struct search_index *x;
+    const char *newest = NULL;
+    const struct search_index_options o = {
+        .fs = fs, .world = world, .table = "web"};
+    ck_assert_int_eq(search_index_open(&o, &x, NULL), 0);
+    search_index_get_facts(x, &facts);
+    search_index_close(x);
+    ck_assert_uint_eq(facts.segment_count, 1);
+    ck_assert_int_eq(fs_list(fs, "search/web", &names, &count, NULL), 0);
+    for (size_t i = 0; i < count; i++) /* Names ascend. */
+        if (strstr(names[i], ".segment"))
+            newest = names[i];
+    buf_printf(&path, "search/web/%s", newest);
+    buf_clear(out);
+    ck_assert_int_eq(fs_read_all(fs, buf_cstr(&path), 1 << 24, out, NULL), 0);
+    fs_names_free(names, count);
+    buf_close(&path);
+}
+
+/* Threads, and tasks of a job, make the index that one thread makes: to the
+ * byte, once it is one segment. */
+START_TEST(test_builds_beside_each_other)
+{
+    struct model *m = mem_zalloc(1, sizeof(*m));
+    struct buf alone = BUF_INIT;
+    struct buf beside = BUF_INIT;
+    struct rand_gen r;
+    open_store(NULL);
+    rand_init(&r, test_seed() + 3);
+    for (int round = 0; round < 4; round++) {
+        struct search_build_options o = {.from_scratch = true, .threads = 3};
+        struct search_build_report want;
+        struct search_build_report got;
+        size_t memory = round % 2 ? 20000 : 0;
+        for (int n = 0; n < 80; n++)
+            change_something(m, &r);
+        want = build(true, 0);
+        segment_bytes(&alone);
+        o.memory_bytes = memory;
+        got = build_with(o);
+        check_queries(m, &r, 40);
+        segment_bytes(&beside);
+        ck_assert(slice_eq(buf_slice(&alone), buf_slice(&beside)));
+        ck_assert_uint_eq(got.done.rows, want.done.rows);
+        ck_assert_uint_eq(got.words, want.words);
+        got = build_made(memory);
+        check_queries(m, &r, 40);
+        segment_bytes(&beside);
+        ck_assert(slice_eq(buf_slice(&alone), buf_slice(&beside)));
+        ck_assert_uint_eq(got.done.rows, want.done.rows);
+        ck_assert_uint_eq(got.done.documents, want.done.documents);
+    }
+    buf_close(&alone);
+    buf_close(&beside);
+    close_store();
+    mem_free(m);
+}
+
+END_TEST
+
+/* Segments that come damaged from elsewhere are refused, or are segments that
+ * searches find damaged; the index is as before until then. */
+START_TEST(test_damaged_pieces)
+{
+    struct model *m = mem_zalloc(1, sizeof(*m));
+    struct rand_gen r;
+    struct making how = {0, 0};
+    open_store(NULL);
+    rand_init(&r, test_seed() + 4);
+    for (int n = 0; n < 80; n++)
+        change_something(m, &r);
+    (void)build(true, 0);
+    for (how.damage = 1; how.damage < 60; how.damage++) {
+        struct search_build_report report;
+        struct err err = ERR_INIT;
+        const struct search_build_options o = {.table = table,
+                                               .fs = fs,
+                                               .world = world,
+                                               .from_scratch = true,
+                                               .make = make_segments,
+                                               .make_ctx = &how};
+        int rc = search_build(&o, &report, &err);
+        ck_assert(rc == 0 || rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED);
+        if (rc)
+            break;
+    }
+    (void)build(true, 0);
+    check_queries(m, &r, 20);
+    close_store();
+    mem_free(m);
 }
 
 END_TEST
@@ -818,5 +1011,7 @@ END_TEST
 TEST_MAIN("search_index",
           test_updates_by_comparing,
           test_updates_by_changes,
+          test_builds_beside_each_other,
+          test_damaged_pieces,
           test_damage,
           test_suggestions)

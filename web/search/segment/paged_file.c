@@ -66,7 +66,10 @@ static void page_nonce(uint64_t number, unsigned char nonce[AEAD_NONCE_BYTES])
 /* --- writing ------------------------------------------------------------- */
 
 struct paged_writer {
-    struct fs_writer *file; /* Owned. */
+    struct fs_writer *file; /* Owned; NULL: bytes go to the sink. */
+    paged_sink_fn sink;
+    void *sink_ctx;
+    uint64_t sunk; /* Bytes that the sink was given. */
     struct page_seal seal;
     uint64_t page; /* Number of the page that is being filled. */
     size_t fill;   /* Bytes in it; fewer than its payload. */
@@ -117,6 +120,15 @@ int paged_writer_new(struct fs *fs,
     return rc;
 }
 
+struct paged_writer *paged_writer_to(paged_sink_fn fn, void *ctx)
+{
+    struct paged_writer *w = mem_zalloc(1, sizeof(*w));
+    PRE(fn);
+    w->sink = fn;
+    w->sink_ctx = ctx;
+    return w;
+}
+
 static int paged_writer_page(struct paged_writer *w, struct err *err)
 {
     unsigned char nonce[AEAD_NONCE_BYTES];
@@ -137,6 +149,10 @@ int paged_writer_append(struct paged_writer *w,
                         struct err *err)
 {
     size_t room = page_payload_bytes(&w->seal);
+    if (w->sink) {
+        w->sunk += bytes.len;
+        return bytes.len ? w->sink(w->sink_ctx, bytes, err) : 0;
+    }
     while (bytes.len) {
         size_t n = MIN_OF(bytes.len, room - w->fill);
         int rc;
@@ -156,13 +172,13 @@ int paged_writer_append(struct paged_writer *w,
 
 uint64_t paged_writer_offset(const struct paged_writer *w)
 {
-    return w->page * page_payload_bytes(&w->seal) + w->fill;
+    return w->sink ? w->sunk : w->page * page_payload_bytes(&w->seal) + w->fill;
 }
 
 int paged_writer_finish(struct paged_writer *w, struct err *err)
 {
     int rc = w->fill ? paged_writer_page(w, err) : 0;
-    if (!rc)
+    if (!rc && w->file)
         rc = fs_writer_sync(w->file, err);
     return rc;
 }
@@ -171,7 +187,8 @@ void paged_writer_free(struct paged_writer *w)
 {
     if (!w)
         return;
-    fs_writer_close(w->file);
+    if (w->file)
+        fs_writer_close(w->file);
     page_seal_close(&w->seal);
     mem_free(w);
 }

@@ -45,6 +45,11 @@ MUST_CHECK int paged_writer_new(struct fs *fs,
                                 const char *path,
                                 struct paged_writer **out,
                                 struct err *err);
+/* Hand the bytes of the stream to @fn with @ctx, as they are appended: of a
+ * file that others will write. Owned. What @fn returns is what append() does.
+ */
+typedef int (*paged_sink_fn)(void *ctx, struct slice bytes, struct err *err);
+struct paged_writer *paged_writer_to(paged_sink_fn fn, void *ctx);
 /* Append @bytes, copied. Parks. Errors: those of fs_writer_append(). */
 MUST_CHECK int paged_writer_append(struct paged_writer *w,
                                    struct slice bytes,

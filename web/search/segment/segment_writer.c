@@ -75,6 +75,16 @@ int segment_writer_new(struct fs *fs,
     return rc;
 }
 
+struct segment_writer *
+segment_writer_to(int (*sink)(void *ctx, struct slice bytes, struct err *err),
+                  void *ctx)
+{
+    struct segment_writer *w = mem_zalloc(1, sizeof(*w));
+    w->file = paged_writer_to(sink, ctx);
+    w->bits.out = &w->positions;
+    return w;
+}
+
 void segment_writer_free(struct segment_writer *w)
 {
     if (!w)

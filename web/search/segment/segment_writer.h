@@ -32,6 +32,10 @@ MUST_CHECK int segment_writer_new(struct fs *fs,
                                   const char *path,
                                   struct segment_writer **out,
                                   struct err *err);
+/* A segment whose bytes go to @sink, in order (paged_writer_to()). Owned. */
+struct segment_writer *
+segment_writer_to(int (*sink)(void *ctx, struct slice bytes, struct err *err),
+                  void *ctx);
 void segment_writer_free(struct segment_writer *w); /* NULL is allowed. */
 
 /* Begin the row @key, copied. A row without documents hides what older segments
