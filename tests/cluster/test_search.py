@@ -1,13 +1,17 @@
 """Search over a table of a cluster of real processes: answers stay whole while a
-node is killed, or are errors; a follower that servers run keeps the index
-right; and who may not read the table finds nothing, by no way."""
+node is killed, or are errors; workers make an index though one of them dies; a
+follower that servers run keeps the index right; and who may not read the table
+finds nothing, by no way."""
 
 import gzip
 import json
 import os
+import random
+import subprocess
 import sys
+import time
 
-from processes import ClusterTest, main
+from processes import QUARRY, ClusterTest, main
 from test_access import CertifiedTest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
@@ -15,6 +19,7 @@ from archived_site import FIRST, response  # noqa: E402
 
 TARGET = "cluster:quarry-cluster"
 ROLES = "lock, namenode, chunk, tablet, master, follow"
+PAGES = 300 # That workers read.
 
 
 def crawl(count):
@@ -22,6 +27,16 @@ def crawl(count):
     return b"".join(gzip.compress(response(
         "http://h%d.example/p%d" % (n % 3, n), FIRST,
         "<title>Page %d</title><p>harvest report number%d" % (n, n)))
+        for n in range(count))
+
+
+def long_crawl(count, words):
+    """Pages that take their time."""
+    chance = random.Random(1)
+    return b"".join(gzip.compress(response(
+        "http://h%d.example/p%d" % (n % 3, n), FIRST,
+        "<title>Page %d</title><p>harvest number%d %s" % (n, n, " ".join(
+            "word%d" % chance.randrange(5000) for _ in range(words)))), 1)
         for n in range(count))
 
 
@@ -36,6 +51,66 @@ class SearchTest(ClusterTest):
                                "--all", "--format", "json")
         urls = [json.loads(line)["url"] for line in done.stdout.splitlines()]
         return urls, done.stderr.decode() if done.returncode else ""
+
+    def segments(self):
+        """The contents of the segments of the index."""
+        names = [row["path"] for row in self.json("fs", "ls", "/search/web")]
+        return {subprocess.check_output(
+            [QUARRY, "fs", "cat", "/search/web/" + os.path.basename(name)],
+            env=self.env, cwd=self.dir)
+            for name in names if name.endswith(".segment")}
+
+    def built(self, *options):
+        return json.loads(self.ok("search", "build", "web", "--from-scratch",
+                                  "--format", "json", *options))
+
+    def test_built_by_workers(self):
+        """Workers of a cluster read the rows, and make the index that one
+        process makes, to the byte; also if one of them is killed meanwhile. An
+        update reads what changed, and nothing is left of the job."""
+        cluster = self.loopback(3, roles=ROLES + ", jobs, worker",
+                                settings="[tablet]\nlease = 3s\n[master]\n"
+                                "lease = 3s\n[namenode]\nserver-dead = 3s\n")
+        self.write("crawl.warc.gz", long_crawl(PAGES, 2500))
+        self.wait_for(lambda: self.run_quarry(
+            "import", "warc", "crawl.warc.gz", "--into", "web").returncode == 0)
+        self.wait_for(lambda: len(self.json("job", "workers")) == 3)
+        report = self.built("--here", "--threads", "1")
+        self.assertEqual((report["pages"], report["read_by"]),
+                         (PAGES, "1 thread"))
+        alone = self.segments()
+        want, _ = self.found("harvest", "word7")
+        self.assertEqual(len(want), 100)
+        report = self.built()
+        self.assertEqual((report["rows"], report["rows_read"],
+                          report["pages"], report["segments"]),
+                         (PAGES, PAGES, PAGES, 1))
+        self.assertTrue(report["read_by"].startswith("job "), report)
+        self.assertTrue(self.segments() - alone, "it was built again")
+        self.assertFalse([row for row in self.json("fs", "ls", "/search/web")
+                          if "made-" in row["path"]])
+        self.assertEqual(self.found("harvest", "word7")[0], want)
+        self.ok("search", "build", "web") # Removes the segments of before.
+        self.assertEqual(self.segments(), alone)
+        report = json.loads(self.ok("search", "build", "web", "--format",
+                                    "json"))
+        self.assertEqual((report["way"], report["rows_read"]), ("compared", 0))
+
+        def jobs_begun():
+            return sum(cluster.log(name).count("restore name=.job-")
+                       for name in cluster.names)
+        before = jobs_begun()
+        build = subprocess.Popen(
+            [QUARRY, "search", "build", "web", "--from-scratch", "--format",
+             "json"], env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.wait_for(lambda: jobs_begun() > before)
+        time.sleep(0.4) # Until the maps run, each for half a second.
+        cluster.kill("n2")
+        out, err = build.communicate()
+        self.assertEqual(build.returncode, 0, err.decode())
+        self.assertEqual(json.loads(out)["pages"], PAGES)
+        self.assertEqual(self.found("harvest", "word7")[0], want)
 
     def test_killed_node(self):
         """A search while a node is killed gives all results or fails with a
@@ -75,6 +150,23 @@ class SearchTest(ClusterTest):
 
 
 class RightsTest(CertifiedTest):
+    more_roles = ",jobs,worker"
+
+    def test_rights_of_builds(self):
+        """A job that makes an index has the rights of who builds it."""
+        self.become("ann")
+        self.write("crawl.warc.gz", crawl(3))
+        self.wait_for(lambda: self.run_quarry(
+            "import", "warc", "crawl.warc.gz", "--into", "web").returncode == 0)
+        self.wait_for(lambda: self.json("job", "workers"))
+        self.become("stranger")
+        self.assertIn("may not", self.fails(1, "search", "build", "web"))
+        self.become("ann")
+        self.assertIn("job ", self.ok("search", "build", "web"))
+        self.assertIn("Page 1", self.ok("search", "web", "number1"))
+        self.become("stranger")
+        self.assertIn("may not", self.fails(1, "fs", "ls", "/search/web"))
+
     def test_rights(self):
         """A principal that may not read the table may not search it, nor read
         the files of its index; one that may read both may."""

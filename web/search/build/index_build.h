@@ -65,7 +65,7 @@ void index_build_add_segment(struct index_build *b,
                              const struct index_segment *s);
 struct index_segment index_segment_facts(uint64_t number,
                                          const struct segment_writer *w);
-/* Add to what was done, and tell of it. ERR_CANCELLED: the build shall end. */
+/* Add to what was done, and report it. ERR_CANCELLED: the build shall end. */
 MUST_CHECK int index_build_count(struct index_build *b,
                                  const struct search_progress *more,
                                  struct err *err);

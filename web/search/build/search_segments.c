@@ -10,7 +10,7 @@ struct search_segments {
     struct row_segments *rows; /* Owned. */
     search_piece_fn fn;
     void *ctx;
-    struct buf piece; /* What was not handed out yet. */
+    struct buf piece; /* Not handed out yet. */
     uint32_t segment;
 };
 

@@ -101,7 +101,7 @@ static void whole_failed(struct whole_build *w, int rc, const struct err *err)
     mutex_unlock(&w->build->lock);
 }
 
-/* What each thread does, the caller's among them. */
+/* The work of each thread, the caller's among them. */
 static void read_ranges(void *arg)
 {
     struct whole_build *w = arg;
