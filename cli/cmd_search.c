@@ -76,7 +76,7 @@ struct building {
     bool by_job; /* Of workers, if all rows are read. */
 };
 
-/* Who read the rows: "job 20261124-…", or "2 threads". */
+/* Readers of the rows: "job 20261124-…", or "2 threads". */
 static void add_readers(const struct building *b, struct sheet *s)
 {
     bool all = b->report.way == SEARCH_BUILD_ALL;

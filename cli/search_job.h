@@ -1,7 +1,7 @@
 /* Segments of a search index made by a job on the workers of a cluster: the
  * function that `quarry search build` gives to search_build().
  *
- * The job runs with the rights of who builds, as every job does. What it writes
+ * The job runs with the rights of who builds, as every job does. Its output
  * lies in the directory of the index until it was taken in.
  *
  * Threads: one.

@@ -60,6 +60,8 @@ static int search_segments_map_end(struct mr_task *t, struct err *err)
     struct segments_task *s = mr_state(t);
     int rc = search_segments_end(s->maker, err);
     mr_count(t, "search.words", (int64_t)search_segments_words(s->maker));
+    mr_count(t, "search.documents",
+             (int64_t)search_segments_documents(s->maker));
     return rc;
 }
 

@@ -46,7 +46,7 @@ MUST_CHECK int paged_writer_new(struct fs *fs,
                                 struct paged_writer **out,
                                 struct err *err);
 /* Hand the bytes of the stream to @fn with @ctx, as they are appended: of a
- * file that others will write. Owned. What @fn returns is what append() does.
+ * file that others will write. Owned. append() returns the result of @fn.
  */
 typedef int (*paged_sink_fn)(void *ctx, struct slice bytes, struct err *err);
 struct paged_writer *paged_writer_to(paged_sink_fn fn, void *ctx);
