@@ -371,11 +371,12 @@ const struct command backup_commands[] = {
      .arguments = "PLACE [NAME]",
      .summary = "Back up tables, sending what the place does not have",
      .details =
-         "PLACE is a directory, or s3://BUCKET/PREFIX. NAME is the time, if\n"
-         "it is not given. Each table is backed up as of one moment while the\n"
-         "command runs, beside its readers and writers; the backup is there\n"
-         "when the command has succeeded. Interrupted, the same command sends\n"
-         "only what is missing. Of a cluster its members make backups.",
+         "PLACE is a directory, s3://BUCKET/PREFIX, rados://POOL/PATH or\n"
+         "hdfs://HOST:PORT/PATH. NAME is the time, if it is not given. Each\n"
+         "table is backed up as of one moment while the command runs, beside\n"
+         "its readers and writers; the backup is there when the command has\n"
+         "succeeded. Interrupted, the same command sends only what is\n"
+         "missing. Of a cluster its members make backups.",
      .examples = "quarry backup create /mnt/backups\n"
                  "quarry backup create s3://backups/web monday -t webtable",
      .words_min = 1,

@@ -157,7 +157,7 @@ int fs_command_needs_cluster(const struct fs_command *c, struct err *err)
 #define REMOTE_DETAILS                                                         \
     "A path may also be s3://BUCKET/KEY, as AWS's tools would reach it "       \
     "(AWS_PROFILE,\nAWS_ENDPOINT_URL and the like), hdfs://HOST:PORT/PATH, "   \
-    "or, to be read,\nhttp(s)://HOST/PATH."
+    "rados://POOL/PATH\nor, to be read, http(s)://HOST/PATH."
 #define PATTERN_DETAILS                                                        \
     "A PATH of the target with *, ? or [ in it names all that match, which "   \
     "the\nshell must be kept from reading: '/logs/*'. A backslash takes the "  \

@@ -4,8 +4,8 @@
  * Files are written once by one writer that appends, and read by many. Names
  * are paths below the file system's root, '/'-separated, without "..".
  * Implementations: local.c, a directory of the world's files; client/, the
- * cluster's; objects/, buckets of S3 and web servers, which differ in what
- * objects.h says; routed.c, fs_proxy.c over these.
+ * cluster's; objects/, hdfs/ and rados/, which differ in what objects.h says;
+ * routed.c, fs_proxy.c over these.
  *
  * Threads: any thread; one writer a file. Everything that touches a disk parks.
  *

@@ -1,7 +1,7 @@
 /* File systems that others run, by their names: a bucket of S3
  * (s3://BUCKET/…), HDFS by its namenodes' HTTP (hdfs://HOST:PORT/…, webhdfs://,
- * swebhdfs:// for HTTPS), and web servers, for reading (http://HOST/…,
- * https://…). Public.
+ * swebhdfs:// for HTTPS), a pool of Ceph (rados://POOL/…), and web servers, for
+ * reading (http://HOST/…, https://…). Public.
  *
  *     if (fs_name_is_remote(word))
  *         fs_remote_open(w, word, getenv, &fs, &path, &err)
@@ -20,8 +20,9 @@
  *       ERR_ABORTED.
  * HDFS differs in less: a file appears, whole, with the first fs_writer_flush()
  * or fs_writer_sync(), and is appended to afterwards; fs_lock() is refused, and
- * names have no colons. A web server's files are opened and read, and nothing
- * else.
+ * names have no colons. A pool of Ceph appears and appends like HDFS, has
+ * locks, and renames directories below one top directory alone. A web server's
+ * files are opened and read, and nothing else.
  *
  * Threads: any. Everything parks; requests are sent by threads of the file
  * system.

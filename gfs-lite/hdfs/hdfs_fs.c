@@ -11,10 +11,8 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/objects/remote_listing.h"
 #include "gfs-lite/objects/remote_reader.h"
-
-/* Names of one directory at most. */
-#define LIST_MAX 4000000
 
 int hdfs_fs_check(struct fs *fs, const char *path, struct err *err)
 {
@@ -159,49 +157,31 @@ static int hdfs_fs_sync_dir(struct fs *fs, const char *path, struct err *err)
 
 /* --- lists --------------------------------------------------------------- */
 
-struct hdfs_listing {
-    struct webhdfs_status *entries; /* Owned. */
-    size_t count;
-};
-
-/* Take the entries of @page. */
 static int
-add_page(struct hdfs_listing *l, struct webhdfs_page *page, struct err *err)
+add_page(struct remote_listing *l, struct webhdfs_page *page, struct err *err)
 {
-    if (l->count + page->count > LIST_MAX)
-        return err_set(err, ERR_TOOBIG, "over %d names", LIST_MAX);
-    l->entries = mem_realloc(l->entries, MAX_OF(l->count + page->count, 1) *
-                                             sizeof(*l->entries));
-    for (size_t i = 0; i < page->count; i++) {
-        l->entries[l->count++] = page->entries[i];
-        page->entries[i].name = NULL;
+    int rc = 0;
+    for (size_t i = 0; i < page->count && rc == 0; i++) {
+        const struct webhdfs_status *s = &page->entries[i];
+        const struct fs_info info = {.is_directory = s->is_directory,
+                                     .size_bytes =
+                                         s->is_directory ? 0 : s->size_bytes,
+                                     .modified_us = s->modified_us};
+        rc = remote_listing_add(l, slice_str(s->name), &info, err);
     }
-    return 0;
+    return rc;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-    return strcmp(((const struct webhdfs_status *)a)->name,
-                  ((const struct webhdfs_status *)b)->name);
-}
-
-static void listing_close(struct hdfs_listing *l)
-{
-    for (size_t i = 0; i < l->count; i++)
-        webhdfs_status_close(&l->entries[i]);
-    mem_free(l->entries);
-}
-
-/* All of the directory @path, by name. In any case listing_close(). */
+/* All of the directory @path. In any case remote_listing_close(). */
 static int list_directory(struct fs *fs,
                           const char *path,
-                          struct hdfs_listing *l,
+                          struct remote_listing *l,
                           struct err *err)
 {
     struct webhdfs_client *c = hdfs_fs_client(fs);
     bool more = true;
     int rc = hdfs_fs_check(fs, path, err);
-    *l = (struct hdfs_listing){.count = 0};
+    *l = REMOTE_LISTING_INIT;
     while (rc == 0 && more) {
         struct webhdfs_page page;
         rc = webhdfs_list(
@@ -214,8 +194,6 @@ static int list_directory(struct fs *fs,
             rc = add_page(l, &page, err);
         webhdfs_page_close(&page);
     }
-    if (l->count > 1)
-        qsort(l->entries, l->count, sizeof(*l->entries), compare_entries);
     return rc;
 }
 
@@ -225,17 +203,11 @@ static int hdfs_fs_list(struct fs *fs,
                         size_t *count,
                         struct err *err)
 {
-    struct hdfs_listing l;
+    struct remote_listing l;
     int rc = list_directory(fs, path, &l, err);
-    if (rc == 0) {
-        *names = mem_alloc(MAX_OF(l.count, (size_t)1) * sizeof(char *));
-        for (size_t i = 0; i < l.count; i++) {
-            (*names)[i] = l.entries[i].name;
-            l.entries[i].name = NULL;
-        }
-        *count = l.count;
-    }
-    listing_close(&l);
+    if (rc == 0)
+        remote_listing_names(&l, names, count);
+    remote_listing_close(&l);
     return rc;
 }
 
@@ -245,17 +217,11 @@ static int hdfs_fs_each(struct fs *fs,
                         void *ctx,
                         struct err *err)
 {
-    struct hdfs_listing l;
+    struct remote_listing l;
     int rc = list_directory(fs, path, &l, err);
-    for (size_t i = 0; i < l.count && rc == 0; i++) {
-        const struct webhdfs_status *s = &l.entries[i];
-        const struct fs_info info = {.is_directory = s->is_directory,
-                                     .size_bytes =
-                                         s->is_directory ? 0 : s->size_bytes,
-                                     .modified_us = s->modified_us};
-        rc = visit(ctx, s->name, &info, err);
-    }
-    listing_close(&l);
+    if (rc == 0)
+        rc = remote_listing_each(&l, visit, ctx, err);
+    remote_listing_close(&l);
     return rc;
 }
 

@@ -3,15 +3,12 @@
  */
 #include "gfs-lite/objects/object_fs.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "gfs-lite/objects/remote_listing.h"
 #include "gfs-lite/objects/remote_reader.h"
-
-/* Names of one directory at most, and files that are removed at once. */
-#define LIST_MAX 4000000
 
 int object_fs_needs_s3(struct fs *fs, const char *what, struct err *err)
 {
@@ -58,16 +55,10 @@ static char *directory_prefix(const char *path)
     return buf_take(&b);
 }
 
-struct named_entry {
-    char *name; /* Owned. */
-    struct fs_info info;
-};
-
-struct listing {
+/* Keys that the server lists, and the entries that they are. */
+struct key_list {
     const char *prefix;
-    struct named_entry *entries; /* Owned. */
-    size_t count;
-    size_t cap;
+    struct remote_listing listing;
 };
 
 static int add_listed(void *ctx,
@@ -76,9 +67,12 @@ static int add_listed(void *ctx,
                       bool is_prefix,
                       struct err *err)
 {
-    struct listing *l = ctx;
+    struct key_list *l = ctx;
     size_t skip = strlen(l->prefix);
     struct slice name;
+    const struct fs_info found = {.is_directory = is_prefix,
+                                  .size_bytes = info->size_bytes,
+                                  .modified_us = info->modified_us};
     if (strncmp(key, l->prefix, skip) != 0)
         return err_set(err, ERR_CORRUPT, "the server lists %.200s below %.200s",
                        key, l->prefix);
@@ -89,56 +83,29 @@ static int add_listed(void *ctx,
     if (name.len == 0 || memchr(name.data, '/', name.len) ||
         slice_eq_str(name, "..") || slice_eq_str(name, "."))
         return 0;
-    if (l->count == LIST_MAX)
-        return err_set(err, ERR_TOOBIG, "/%s: over %d names", l->prefix,
-                       LIST_MAX);
-    if (l->count == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 64;
-        l->entries = mem_realloc(l->entries, l->cap * sizeof(*l->entries));
-    }
-    l->entries[l->count++] =
-        (struct named_entry){mem_strndup(name.data, name.len),
-                             {.is_directory = is_prefix,
-                              .size_bytes = info->size_bytes,
-                              .modified_us = info->modified_us}};
-    return 0;
+    return remote_listing_add(&l->listing, name, &found, err);
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-    return strcmp(((const struct named_entry *)a)->name,
-                  ((const struct named_entry *)b)->name);
-}
-
-static void listing_close(struct listing *l)
-{
-    for (size_t i = 0; i < l->count; i++)
-        mem_free(l->entries[i].name);
-    mem_free(l->entries);
-}
-
-/* All of the directory @path, by name. In any case listing_close(). A directory
+/* All of the directory @path. In any case remote_listing_close(). A directory
  * is there if a name is in it; the root always is. */
 static int list_directory(struct fs *fs,
                           const char *path,
-                          struct listing *l,
+                          struct remote_listing *out,
                           struct err *err)
 {
     struct object_client *c = object_fs_client(fs);
     char *prefix = directory_prefix(path);
+    struct key_list l = {prefix, REMOTE_LISTING_INIT};
     int rc = object_fs_needs_s3(fs, "listed", err);
-    *l = (struct listing){.prefix = prefix};
     if (rc == 0 && !fs__path_is_valid(path))
         rc = err_set(err, ERR_INVALID, "bad name \"%.80s\"", path);
     if (rc == 0)
-        rc = object_list(c, prefix, false, 0, add_listed, l, err);
-    if (rc == 0 && l->count == 0 && *prefix)
+        rc = object_list(c, prefix, false, 0, add_listed, &l, err);
+    if (rc == 0 && l.listing.count == 0 && *prefix)
         rc = err_set(err, ERR_NOTFOUND, "%s/%s: no such directory",
                      object_client_name(c), path);
-    if (l->count > 1)
-        qsort(l->entries, l->count, sizeof(*l->entries), compare_entries);
-    l->prefix = "";
     mem_free(prefix);
+    *out = l.listing;
     return rc;
 }
 
@@ -148,21 +115,11 @@ static int object_fs_list(struct fs *fs,
                           size_t *count,
                           struct err *err)
 {
-    struct listing l;
+    struct remote_listing l;
     int rc = list_directory(fs, path, &l, err);
-    size_t kept = 0;
-    if (rc == 0) {
-        *names = mem_alloc(MAX_OF(l.count, (size_t)1) * sizeof(char *));
-        for (size_t i = 0; i < l.count; i++) {
-            /* A file and a directory may have one name. */
-            if (kept > 0 && strcmp((*names)[kept - 1], l.entries[i].name) == 0)
-                continue;
-            (*names)[kept++] = l.entries[i].name;
-            l.entries[i].name = NULL;
-        }
-        *count = kept;
-    }
-    listing_close(&l);
+    if (rc == 0)
+        remote_listing_names(&l, names, count);
+    remote_listing_close(&l);
     return rc;
 }
 
@@ -172,11 +129,11 @@ static int object_fs_each(struct fs *fs,
                           void *ctx,
                           struct err *err)
 {
-    struct listing l;
+    struct remote_listing l;
     int rc = list_directory(fs, path, &l, err);
-    for (size_t i = 0; i < l.count && rc == 0; i++)
-        rc = visit(ctx, l.entries[i].name, &l.entries[i].info, err);
-    listing_close(&l);
+    if (rc == 0)
+        rc = remote_listing_each(&l, visit, ctx, err);
+    remote_listing_close(&l);
     return rc;
 }
 
@@ -314,9 +271,9 @@ static int add_doomed(void *ctx,
     struct doomed *d = ctx;
     (void)info;
     (void)is_prefix;
-    if (d->count == LIST_MAX)
+    if (d->count == REMOTE_NAMES_MAX)
         return err_set(err, ERR_TOOBIG, "over %d files are to be removed",
-                       LIST_MAX);
+                       REMOTE_NAMES_MAX);
     if (d->count == d->cap) {
         d->cap = d->cap ? 2 * d->cap : 64;
         d->keys = mem_realloc(d->keys, d->cap * sizeof(char *));

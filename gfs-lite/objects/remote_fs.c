@@ -4,10 +4,12 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/objects/object_client.h"
+#include "base/objects/rados_client.h"
 #include "base/objects/webhdfs_client.h"
 #include "gfs-lite/hdfs/hdfs_fs.h"
 #include "gfs-lite/objects.h"
 #include "gfs-lite/objects/object_fs.h"
+#include "gfs-lite/rados/rados_fs.h"
 
 /* Names of HDFS, as Hadoop has them: all are asked by WebHDFS. */
 static const struct {
@@ -28,9 +30,14 @@ static size_t hdfs_scheme_of(const char *name)
     return i;
 }
 
+static bool rados_name_is(const char *name)
+{
+    return strncmp(name, "rados://", 8) == 0;
+}
+
 bool fs_name_is_remote(const char *name)
 {
-    return object_name_is(name) ||
+    return object_name_is(name) || rados_name_is(name) ||
            hdfs_scheme_of(name) < ARRAY_LEN(hdfs_schemes);
 }
 
@@ -101,6 +108,60 @@ static int open_hdfs(struct world *w,
     return 0;
 }
 
+#ifdef QUARRY_HAVE_RADOS
+
+static int open_rados(struct world *w,
+                      const char *name,
+                      const char *(*variable)(const char *name),
+                      struct fs **out,
+                      char **root,
+                      struct err *err)
+{
+    struct rados_client *c;
+    int rc = rados_client_open(w, place_of(name), variable, &c, err);
+    if (rc)
+        return rc;
+    *out = rados_fs_new(w, c);
+    *root = mem_strdup(rados_client_name(c));
+    return 0;
+}
+
+/* False: @fs is no pool. */
+static bool count_rados(struct fs *fs, struct object_counts *out)
+{
+    if (!rados_fs_is(fs))
+        return false;
+    rados_client_counts(rados_fs_client(fs), out);
+    return true;
+}
+
+#else
+
+static int open_rados(struct world *w,
+                      const char *name,
+                      const char *(*variable)(const char *name),
+                      struct fs **out,
+                      char **root,
+                      struct err *err)
+{
+    (void)w;
+    (void)variable;
+    (void)out;
+    (void)root;
+    err_set(err, ERR_UNSUPPORTED, "%.80s: built without librados", name);
+    err_hint(err, "build it again where librados-dev is installed");
+    return ERR_UNSUPPORTED;
+}
+
+static bool count_rados(struct fs *fs, struct object_counts *out)
+{
+    (void)fs;
+    (void)out;
+    return false;
+}
+
+#endif
+
 int fs_remote_open(struct world *w,
                    const char *name,
                    const char *(*variable)(const char *name),
@@ -114,6 +175,8 @@ int fs_remote_open(struct world *w,
     if (hdfs < ARRAY_LEN(hdfs_schemes))
         return open_hdfs(w, name, hdfs_schemes[hdfs].tls, variable, out, root,
                          err);
+    if (rados_name_is(name))
+        return open_rados(w, name, variable, out, root, err);
     return open_objects(w, name, variable, out, root, err);
 }
 
@@ -122,7 +185,7 @@ void fs_remote_counts(struct fs *fs, struct fs_remote_counts *out)
     struct object_counts n;
     if (object_fs_is(fs))
         object_client_counts(object_fs_client(fs), &n);
-    else
+    else if (!count_rados(fs, &n))
         webhdfs_counts(hdfs_fs_client(fs), &n);
     *out = (struct fs_remote_counts){n.requests, n.retries, n.read_bytes,
                                      n.written_bytes};

@@ -2,6 +2,8 @@
  *
  *     fs_suite NAME all
  *     fs_suite NAME faults STEPS SEED QUIET
+ *     fs_suite NAME hold              the lock NAME/LOCK until the input ends
+ *     fs_suite NAME await SECONDS     that lock, which another holds at first
  *
  * NAME is a place as the commands take it: s3://BUCKET/PREFIX, hdfs://…,
  * rados://…, or a directory; what is below it is removed. `faults` expects
@@ -73,7 +75,7 @@ static unsigned traits_of(const char *name)
     if (begins_with(name, "rados://"))
         return FS_SUITE_APPENDS | FS_SUITE_DIRECTORIES | FS_SUITE_LOCKS |
                FS_SUITE_FENCES | FS_SUITE_COLONS | FS_SUITE_BYTES |
-               FS_SUITE_PUBLISHES;
+               FS_SUITE_TREES | FS_SUITE_PUBLISHES;
     return FS_SUITE_APPENDS | FS_SUITE_DIRECTORIES | FS_SUITE_LOCKS |
            FS_SUITE_COLONS | FS_SUITE_BYTES | FS_SUITE_TREES |
            FS_SUITE_PUBLISHES;
@@ -102,6 +104,40 @@ static struct fs_suite suite_of(struct place *p)
         .writers = 6};
 }
 
+/* Says that it has the lock, and waits for the end of the input. */
+static void hold_lock(struct fs_suite *s)
+{
+    struct fs *fs = suite_client(s);
+    struct fs_lock *l = NULL;
+    char byte;
+    SUITE_OK(fs_lock(fs, suite_name(s, "LOCK"), &l, err));
+    ck_assert_int_eq(write(STDOUT_FILENO, "held\n", 5), 5);
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+    fs_unlock(l);
+    fs_close(fs);
+}
+
+static void await_lock(struct fs_suite *s, unsigned long seconds)
+{
+    uint64_t begin = world_mono_ns(s->world);
+    struct fs *fs = suite_client(s);
+    struct fs_lock *l = NULL;
+    int rc = fs_lock(fs, suite_name(s, "LOCK"), &l, &suite_error);
+    ck_assert_msg(rc == ERR_BUSY, "%d %s", rc, suite_error.text);
+    printf("%s\n", suite_error.text);
+    while (rc == ERR_BUSY &&
+           world_mono_ns(s->world) - begin < seconds * UINT64_C(1000000000)) {
+        world_sleep_us(s->world, 300000);
+        rc = fs_lock(fs, suite_name(s, "LOCK"), &l, &suite_error);
+    }
+    ck_assert_msg(rc == 0, "%d %s", rc, suite_error.text);
+    printf("free after %.1f s\n",
+           (double)(world_mono_ns(s->world) - begin) / 1e9);
+    fs_unlock(l);
+    fs_close(fs);
+}
+
 /* The check that the command line names. */
 START_TEST(test_place)
 {
@@ -118,6 +154,10 @@ START_TEST(test_place)
         q = suite_of(&quiet);
         fs_suite_faults(&s, &q, strtoull(run.words[2], NULL, 10),
                         strtoull(run.words[3], NULL, 10));
+    } else if (strcmp(run.words[1], "hold") == 0) {
+        hold_lock(&s);
+    } else if (strcmp(run.words[1], "await") == 0 && run.count == 3) {
+        await_lock(&s, strtoul(run.words[2], NULL, 10));
     } else {
         ck_abort_msg("%s: no such check", run.words[1]);
     }

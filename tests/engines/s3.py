@@ -1,7 +1,8 @@
-"""Files in a bucket of a real server of S3: s3proxy, started here, or the bucket
-$QUARRY_TEST_S3.
+"""Files in a bucket of a real server of S3: s3proxy or Ceph's gateway, started
+here, or the bucket $QUARRY_TEST_S3.
 
     python3 tests/engines/s3.py QUARRY S3PROXY_DIRECTORY [unittest arguments]
+    python3 tests/engines/s3.py QUARRY radosgw [unittest arguments]
 """
 
 import os
@@ -21,6 +22,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
 import harness  # noqa: E402
 
 import store_suite  # noqa: E402
+from ceph import KEYS, Ceph  # noqa: E402
 
 store_suite.StoreTest.suite_program = store_suite.program(harness.QUARRY)
 
@@ -42,20 +44,13 @@ def free_port():
         return s.getsockname()[1]
 
 
-def setUpModule():
-    global bucket, env
-    bucket, env = os.environ.get("QUARRY_TEST_S3"), {}
-    if bucket:
-        bucket += "/quarry-test"
-        return
-    scratch = tempfile.TemporaryDirectory()
-    unittest.addModuleCleanup(scratch.cleanup)
+def start_s3proxy(at):
     port = free_port()
-    os.makedirs(os.path.join(scratch.name, "data", "bucket"))
-    conf = os.path.join(scratch.name, "conf")
+    os.makedirs(os.path.join(at, "data", "bucket"))
+    conf = os.path.join(at, "conf")
     with open(conf, "w") as f:
-        f.write(SETTINGS % (port, os.path.join(scratch.name, "data")))
-    with open(os.path.join(scratch.name, "log"), "w") as log:
+        f.write(SETTINGS % (port, os.path.join(at, "data")))
+    with open(os.path.join(at, "log"), "w") as log:
         server = subprocess.Popen(
             ["java", "-Xmx512m", "-DLOG_LEVEL=warn", "-cp",
              os.path.join(S3PROXY, "lib", "*"), "org.gaul.s3proxy.Main",
@@ -68,22 +63,44 @@ def setUpModule():
         try:
             urllib.request.build_opener(
                 urllib.request.ProxyHandler({})).open(url).close()
-            break
+            return url
         except urllib.error.HTTPError:
-            break
+            return url
         except OSError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
+
+
+def start_radosgw(at):
+    ceph = Ceph(at)
+    unittest.addModuleCleanup(ceph.end)
+    ceph.start()
+    ceph.start_gateway()
+    ceph.bucket("bucket")
+    return ceph.gateway
+
+
+def setUpModule():
+    global bucket, env
+    bucket, env = os.environ.get("QUARRY_TEST_S3"), {}
+    if bucket:
+        bucket += "/quarry-test"
+        return
+    scratch = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(scratch.cleanup)
+    start = start_radosgw if S3PROXY == "radosgw" else start_s3proxy
     bucket = "s3://bucket/quarry-test"
-    env = {"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "AKIDTEST",
-           "AWS_SECRET_ACCESS_KEY": "a-secret", "no_proxy": "127.0.0.1"}
+    env = {"AWS_ENDPOINT_URL": start(scratch.name),
+           "AWS_ACCESS_KEY_ID": KEYS[0],
+           "AWS_SECRET_ACCESS_KEY": KEYS[1], "no_proxy": "127.0.0.1"}
 
 
 class Files(store_suite.StoreTest):
     def test_promises(self):
         # s3proxy's files ignore If-None-Match: several may publish one.
-        without = {"FS_SUITE_WITHOUT": "128"} if env else {}
+        ignores = env and S3PROXY != "radosgw"
+        without = {"FS_SUITE_WITHOUT": "128"} if ignores else {}
         self.suite(dict(env, **without), bucket + "/suite", "all")
 
     def test_faults(self):

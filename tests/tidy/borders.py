@@ -432,6 +432,7 @@ HOMES = [
                        "tests/unit/mapreduce/test_escapes.c"]),
     (r"curl/.*", ["base/otlp/otlp_post.c", "base/objects/curl_calls.h"]),
     (r"zookeeper/.*", ["chubby-lite/zookeeper/zookeeper_calls.h"]),
+    (r"rados/.*", ["base/objects/rados_calls.h"]),
     (r"expat\.h", ["base/objects/object_answer.c"]),
     (r"unicode/.*", ["web/search/text/word_breaks.c"]),
     (r"xxhash\.h", ["base/core/"]),
