@@ -24,9 +24,9 @@ static int run_sql(struct cli *cli, const struct args *args, struct err *err)
 static const struct option sql_options[] = {
     {"command", 'c', "SQL", "run these statements, and end"},
     {"format", 0, "FORMAT",
-     "aligned (default), csv, json (an array), jsonl (a line a row),\n"
-     "or parquet, of one query"},
-    {"output", 'o', "FILE", "write results of parquet to FILE"},
+     "aligned (default), csv, json (an array), jsonl (a line a row);\n"
+     "of one query: parquet, arrow (a file), arrows (a stream)"},
+    {"output", 'o', "FILE", "write Parquet or Arrow to FILE"},
     {"dialect", 0, "NAME",
      "duckdb (default), or google: queries as Cloud Bigtable takes them"},
     {"timing", 0, NULL, "say how long each statement took"},
@@ -49,6 +49,7 @@ const struct command sql_commands[] = {
      .examples =
          "quarry sql -c \"SELECT count(*) FROM webtable WHERE key LIKE 'c%'\"\n"
          "quarry sql report.sql --format csv\n"
+         "quarry sql -c 'FROM webtable' --format arrow -o pages.arrow\n"
          "quarry -t host:7400 sql",
      .words_max = 1,
      .own_format = true,

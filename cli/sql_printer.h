@@ -18,8 +18,9 @@ enum sql_format {
     SQL_CSV,
     SQL_JSON, /* An array a result. */
     SQL_JSON_LINES,
-    SQL_PARQUET, /* These two are written by DuckDB. */
+    SQL_PARQUET, /* These are files of one query (sql_result_file.h). */
     SQL_ARROW,
+    SQL_ARROW_STREAM,
 };
 
 struct sql_printer {

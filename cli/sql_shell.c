@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/core/buf.h"
@@ -26,6 +25,7 @@
 #include "cli/line_editor.h"
 #include "cli/sql_library.h"
 #include "cli/sql_printer.h"
+#include "cli/sql_result_file.h"
 #include "cli/suggest.h"
 
 #define HISTORY_FILE ".quarry_sql_history"
@@ -39,11 +39,10 @@ struct sql_shell {
     struct sql_printer printer;
     bool interactive;
     bool timing;
-    bool google;        /* Statements are in GoogleSQL. */
-    bool no_bail;       /* A script continues after one that fails. */
-    size_t fail_count;  /* Of the script at hand. */
-    const char *output; /* Of parquet; borrowed; NULL: standard output. */
-    bool wrote_output;  /* One result fits a file. */
+    bool google;                 /* Statements are in GoogleSQL. */
+    bool no_bail;                /* A script continues after one that fails. */
+    size_t fail_count;           /* Of the script at hand. */
+    struct sql_result_file file; /* Of Parquet and Arrow. */
     bool leave;
     struct line_editor *edit; /* NULL: a script is read. */
     struct completion completion;
@@ -151,66 +150,25 @@ static void say_outcome(struct sql_shell *s, uint64_t changed, uint64_t ns)
                    (double)ns / 1e6);
 }
 
-/* A query whose rows DuckDB itself writes. */
-static int put_copy(struct sql_shell *s,
-                    struct slice text,
-                    struct buf *out,
-                    struct err *err)
-{
-    const char *path = s->output ? s->output : "/dev/stdout";
-    struct stat st;
-    if (s->wrote_output)
-        return err_set(err, ERR_INVALID,
-                       "a file of Parquet is of one query, not of several");
-    if (!s->output && isatty(STDOUT_FILENO)) {
-        err_set(err, ERR_INVALID, "Parquet is not for a terminal");
-        err_hint(err, "add --output FILE");
-        return ERR_INVALID;
-    }
-    if (!s->output && fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode) &&
-        lseek(STDOUT_FILENO, 0, SEEK_CUR) > 0)
-        return err_set(err, ERR_INVALID,
-                       "standard output is a file with "
-                       "something in it already");
-    s->wrote_output = true;
-    buf_append_str(out, "COPY (");
-    buf_append_slice(out, text);
-    buf_append_str(out, "\n) TO ");
-    sql_put_string(out, slice_str(path));
-    buf_append_str(out, " (FORMAT parquet)");
-    return 0;
-}
-
-/* Is it a query, which can be within COPY? */
-static bool is_query(struct slice text)
-{
-    static const char *const words[] = {"select", "with", "from", "values"};
-    struct sql_lexer l = {.text = text};
-    const struct sql_token t = sql_lexer_next(&l);
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (sql_token_is(&t, words[i]))
-            return true;
-    return sql_token_is_byte(&t, '(');
-}
-
 static int
 run_statement(struct sql_shell *s, struct slice text, struct err *err)
 {
     struct sql_sink sink = sql_printer_sink(&s->printer);
     struct buf copy = BUF_INIT;
     const uint64_t begin = world_mono_ns(s->cli->world);
+    const bool to_file = s->format >= SQL_PARQUET && sql_is_query(text);
     uint64_t changed = UINT64_MAX;
     int rc = 0;
-    if (s->format == SQL_PARQUET && is_query(text)) {
-        rc = put_copy(s, text, &copy, err);
-        text = buf_slice(&copy);
-        sink = (struct sql_sink){.ctx = NULL};
-    }
+    if (to_file)
+        rc = sql_result_file_begin(&s->file, s->format, &text, &copy, &sink,
+                                   err);
     s->printer.row_count = 0;
     set_running(s, true);
     if (rc == 0)
         rc = sql_session_run(s->session, text, &sink, &changed, err);
     set_running(s, false);
+    if (to_file)
+        rc = sql_result_file_end(&s->file, rc, &s->printer.row_count, err);
     sql_printer_end(&s->printer, rc == 0);
     buf_close(&copy);
     if (rc == 0)
@@ -299,28 +257,9 @@ static int set_timing(struct sql_shell *s, const char *word, struct err *err)
     return 0;
 }
 
-static const char *const sql_format_names[] = {"aligned", "csv",     "json",
-                                               "jsonl",   "parquet", NULL};
-
-static int parse_format(const char *word, enum sql_format *out, struct err *err)
-{
-    for (size_t i = 0; sql_format_names[i]; i++)
-        if (strcmp(word, sql_format_names[i]) == 0) {
-            *out = (enum sql_format)i;
-            return 0;
-        }
-    if (strcmp(word, "text") == 0) {
-        *out = SQL_ALIGNED;
-        return 0;
-    }
-    return err_set(err, ERR_USAGE,
-                   "format %s: not one of aligned, csv, json, jsonl, parquet",
-                   word);
-}
-
 static int set_format(struct sql_shell *s, const char *word, struct err *err)
 {
-    int rc = parse_format(word, &s->format, err);
+    int rc = sql_format_parse(word, &s->format, err);
     s->printer.format = s->format;
     return rc;
 }
@@ -361,7 +300,8 @@ static const struct {
 } shell_words[] = {
     {".tables", run_tables, "the tables, and the views"},
     {".schema", run_schema, "NAME: the columns of a table or view"},
-    {".format", set_format, "aligned, csv, json, jsonl or parquet"},
+    {".format", set_format,
+     "aligned, csv, json, jsonl, parquet, arrow, arrows"},
     {".timer", set_timing, "on or off: how long statements take"},
     {".bail", set_bail, "on (default) or off: does an error end a script"},
     {".refresh", refresh, "see what others have written to a directory"},
@@ -592,11 +532,12 @@ static int parse_dialect(const char *name, struct sql_shell *s, struct err *err)
 
 int sql_shell_run(struct cli *cli, const struct args *args, struct err *err)
 {
-    struct sql_shell s = {.cli = cli,
-                          .timing = args_flag(args, "timing"),
-                          .output = args_value(args, "output")};
+    struct sql_shell s = {
+        .cli = cli,
+        .timing = args_flag(args, "timing"),
+        .file = {.world = cli->world, .path = args_value(args, "output")}};
     const char *format = args_value(args, "format");
-    int rc = format ? parse_format(format, &s.format, err) : 0;
+    int rc = format ? sql_format_parse(format, &s.format, err) : 0;
     if (rc == 0)
         rc = parse_dialect(args_value(args, "dialect"), &s, err);
     if (rc)

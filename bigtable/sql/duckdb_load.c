@@ -1,7 +1,8 @@
 /* Fills the table of DuckDB's functions from a shared library. The names and
  * their places are generated from duckdb_extension.h when the tree is
  * configured, so that none can be forgotten. The few functions that are in the
- * library and not in the table (sql_streaming) are looked up beside them.
+ * library and not in the table (sql_streaming, sql_arrow) are looked up beside
+ * them.
  */
 #include "bigtable/sql/duckdb_load.h"
 
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "bigtable/sql/duckdb_api.h"
+#include "bigtable/sql/sql_arrow.h"
 #include "bigtable/sql/sql_streaming.h"
 
 DUCKDB_EXTENSION_GLOBAL
@@ -56,6 +58,8 @@ int duckdb_load(const char *path, struct err *err)
                            &sql_streaming, err);
     if (rc)
         dlclose(library);
+    else
+        sql_arrow_load(library);
     loaded = rc == 0;
     return rc;
 }

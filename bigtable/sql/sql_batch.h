@@ -12,6 +12,8 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct ArrowArray;
+struct ArrowSchema;
 struct buf;
 struct sql_batch;
 
@@ -36,6 +38,12 @@ struct sql_sink {
     void *ctx;
     int (*begin)(void *ctx, const struct sql_header *header, struct err *err);
     int (*rows)(void *ctx, const struct sql_batch *batch, struct err *err);
+    /* In place of rows, all three: columns of Arrow. Of a statement that has
+     * rows, first their types, which stay to the end; then each batch, which
+     * does not; and the end, if all went well. */
+    int (*columns)(void *ctx, const struct ArrowSchema *types, struct err *err);
+    int (*arrays)(void *ctx, const struct ArrowArray *batch, struct err *err);
+    int (*arrays_end)(void *ctx, struct err *err);
     /* Lines about the scans, after the rows of EXPLAIN. */
     void (*note)(void *ctx, struct slice lines);
 };

@@ -138,7 +138,7 @@ new_lane(const struct sql_engine *e, struct sql_lane **out, struct err *err)
     if (rc == 0 && duckdb_connect(lane->database, &c) != DuckDBSuccess)
         rc = err_set(err, ERR_NOMEM, "DuckDB does not start");
     if (rc == 0)
-        rc = sql_functions_register(c, lane->stores, err);
+        rc = sql_functions_register(c, lane->stores, false, err);
     duckdb_disconnect(&c);
     if (rc)
         free_lane(lane);

@@ -243,14 +243,29 @@ static void note_relation(struct sql_stores *stores,
     buf_close(&line);
 }
 
-static const char *table_name(duckdb_bind_info info, struct arena *arena)
+/* Parameter @i without a name; empty for NULL. */
+static const char *
+placed_text(duckdb_bind_info info, struct arena *arena, uint64_t i)
 {
-    duckdb_value value = duckdb_bind_get_parameter(info, 0);
+    duckdb_value value = duckdb_bind_get_parameter(info, i);
     struct slice name = SLICE_LIT("");
     if (value && !duckdb_is_null_value(value))
         name = value_bytes(arena, value);
     duckdb_destroy_value(&value);
     return name.data;
+}
+
+/* The table's name is the last of the parameters without a name; the one before
+ * it, if there are two, is the store. */
+static void take_names(duckdb_bind_info info,
+                       struct arena *arena,
+                       struct sql_parameters *p,
+                       const char **table)
+{
+    const uint64_t count = duckdb_bind_get_parameter_count(info);
+    *table = placed_text(info, arena, count - 1);
+    if (count > 1)
+        p->target = placed_text(info, arena, 0);
 }
 
 static void bind_relation(duckdb_bind_info info, bool by_cells)
@@ -259,8 +274,9 @@ static void bind_relation(duckdb_bind_info info, bool by_cells)
     struct sql_relation *r = sql_relation_new(stores, by_cells);
     struct err err = ERR_INIT;
     struct sql_parameters p;
-    const char *name = table_name(info, &r->arena);
+    const char *name;
     int rc = take_parameters(info, &r->arena, &p, &err);
+    take_names(info, &r->arena, &p, &name);
     if (rc == 0)
         rc = sql_relation_open(r, name, &p, &err);
     if (rc) {
@@ -310,20 +326,31 @@ static const struct {
     const char *name;
     duckdb_type type;
 } sql_named_parameters[] = {
-    {"target", DUCKDB_TYPE_VARCHAR},       {"key_file", DUCKDB_TYPE_VARCHAR},
-    {"binary", DUCKDB_TYPE_BOOLEAN},       {"text", DUCKDB_TYPE_BOOLEAN},
-    {"history", DUCKDB_TYPE_BOOLEAN},      {"missing", DUCKDB_TYPE_VARCHAR},
-    {"key_from", DUCKDB_TYPE_ANY},         {"key_to", DUCKDB_TYPE_ANY},
-    {"key_last", DUCKDB_TYPE_ANY},         {"key_prefix", DUCKDB_TYPE_ANY},
-    {"column_regex", DUCKDB_TYPE_VARCHAR}, {"program", DUCKDB_TYPE_VARCHAR},
-    {"versions", DUCKDB_TYPE_UBIGINT},     {"time_from", DUCKDB_TYPE_TIMESTAMP},
-    {"time_to", DUCKDB_TYPE_TIMESTAMP},    {"row_limit", DUCKDB_TYPE_UBIGINT},
-    {"columns", DUCKDB_TYPE_ANY},          {"keys", DUCKDB_TYPE_ANY},
+    {"key_file", DUCKDB_TYPE_VARCHAR},
+    {"binary", DUCKDB_TYPE_BOOLEAN},
+    {"text", DUCKDB_TYPE_BOOLEAN},
+    {"history", DUCKDB_TYPE_BOOLEAN},
+    {"missing", DUCKDB_TYPE_VARCHAR},
+    {"key_from", DUCKDB_TYPE_ANY},
+    {"key_to", DUCKDB_TYPE_ANY},
+    {"key_last", DUCKDB_TYPE_ANY},
+    {"key_prefix", DUCKDB_TYPE_ANY},
+    {"column_regex", DUCKDB_TYPE_VARCHAR},
+    {"program", DUCKDB_TYPE_VARCHAR},
+    {"versions", DUCKDB_TYPE_UBIGINT},
+    {"time_from", DUCKDB_TYPE_TIMESTAMP},
+    {"time_to", DUCKDB_TYPE_TIMESTAMP},
+    {"row_limit", DUCKDB_TYPE_UBIGINT},
+    {"columns", DUCKDB_TYPE_ANY},
+    {"keys", DUCKDB_TYPE_ANY},
     {"ordered", DUCKDB_TYPE_BOOLEAN},
 };
 
+/* DuckDB takes one form of a function by its C API: with the store before the
+ * table, if @store_first, or without. */
 static int register_function(duckdb_connection connection,
                              struct sql_stores *stores,
+                             bool store_first,
                              const char *name,
                              duckdb_table_function_bind_t bind,
                              struct err *err)
@@ -333,6 +360,10 @@ static int register_function(duckdb_connection connection,
     duckdb_state state;
     duckdb_table_function_set_name(f, name);
     duckdb_table_function_add_parameter(f, text);
+    if (store_first)
+        duckdb_table_function_add_parameter(f, text);
+    else
+        add_named(f, "target", DUCKDB_TYPE_VARCHAR);
     for (size_t i = 0; i < ARRAY_LEN(sql_named_parameters); i++)
         add_named(f, sql_named_parameters[i].name,
                   sql_named_parameters[i].type);
@@ -354,12 +385,14 @@ static int register_function(duckdb_connection connection,
 
 int sql_functions_register(duckdb_connection connection,
                            struct sql_stores *stores,
+                           bool store_first,
                            struct err *err)
 {
-    int rc = register_function(connection, stores, "quarry", bind_rows, err);
+    int rc = register_function(connection, stores, store_first, "quarry",
+                               bind_rows, err);
     if (rc == 0)
-        rc = register_function(connection, stores, "quarry_cells", bind_cells,
-                               err);
+        rc = register_function(connection, stores, store_first, "quarry_cells",
+                               bind_cells, err);
     if (rc == 0)
         rc = sql_scalars_register(connection, err);
     return rc;

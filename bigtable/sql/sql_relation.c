@@ -211,7 +211,7 @@ static void choose_rows(struct sql_relation *r, const struct sql_parameters *p)
 {
     start_at(r, p->key_from);
     if (p->key_to.data)
-        r->nothing = p->key_to.len == 0;
+        r->nothing |= p->key_to.len == 0;
     if (p->key_to.len)
         end_before(r, p->key_to);
     if (p->key_last.data)
@@ -252,6 +252,8 @@ static int choose_cells(struct sql_relation *r,
     o->versions = r->by_cells || p->history ? (uint32_t)p->versions : 1;
     o->time_min_us = p->time_from_us;
     o->time_max_us = p->time_to_us;
+    if (o->time_max_us != 0 && o->time_min_us >= o->time_max_us)
+        r->nothing = true;
     o->row_limit = p->row_limit;
     r->ordered = p->ordered || p->row_limit > 0;
     if (p->program) {
@@ -352,6 +354,21 @@ static void put_rows(const struct sql_relation *r, struct buf *out)
     }
 }
 
+static void put_times(const struct quarry_read_options *o, struct buf *out)
+{
+    if (!o->time_min_us && !o->time_max_us)
+        return;
+    buf_append_str(out, "; times");
+    if (o->time_min_us > -INT64_MAX) {
+        buf_append_str(out, " from ");
+        text_put_time(out, o->time_min_us);
+    }
+    if (o->time_max_us) {
+        buf_append_str(out, " to before ");
+        text_put_time(out, o->time_max_us);
+    }
+}
+
 void sql_relation_describe(const struct sql_relation *r, struct buf *out)
 {
     const struct quarry_read_options *o = &r->options;
@@ -367,8 +384,7 @@ void sql_relation_describe(const struct sql_relation *r, struct buf *out)
     if (o->versions)
         buf_printf(out, "; newest %s",
                    o->versions == 1 ? "versions" : "versions of each column");
-    if (o->time_min_us || o->time_max_us)
-        buf_append_str(out, "; a range of time");
+    put_times(o, out);
     if (o->program)
         buf_append_str(out, "; a program beside the rows");
     if (o->row_limit)

@@ -13,12 +13,14 @@
 #include "bigtable/quarry.h"
 #include "bigtable/sql/duckdb_api.h"
 #include "bigtable/sql/duckdb_load.h"
+#include "bigtable/sql/sql_arrow.h"
 #include "bigtable/sql/sql_batch_of.h"
 #include "bigtable/sql/sql_functions.h"
 #include "bigtable/sql/sql_google.h"
 #include "bigtable/sql/sql_lexer.h"
 #include "bigtable/sql/sql_push.h"
 #include "bigtable/sql/sql_statement.h"
+#include "bigtable/sql/sql_store_first.h"
 #include "bigtable/sql/sql_streaming.h"
 #include "bigtable/sql/sql_views.h"
 #include "bigtable/sql/sql_write.h"
@@ -211,12 +213,29 @@ begin_sink(duckdb_result *result, const struct sql_sink *sink, struct err *err)
     return rc;
 }
 
-static int pass_chunk(duckdb_data_chunk chunk,
+static int pass_arrays(duckdb_result *result,
+                       duckdb_data_chunk chunk,
+                       const struct sql_sink *sink,
+                       struct err *err)
+{
+    struct ArrowArray arrays;
+    int rc = sql_arrow_rows(result, chunk, &arrays, err);
+    if (rc)
+        return rc;
+    rc = sink->arrays(sink->ctx, &arrays, err);
+    arrays.release(&arrays);
+    return rc;
+}
+
+static int pass_chunk(duckdb_result *result,
+                      duckdb_data_chunk chunk,
                       const struct sql_sink *sink,
                       struct err *err)
 {
     struct sql_batch batch;
     int rc;
+    if (sink->arrays)
+        return pass_arrays(result, chunk, sink, err);
     if (!sink->rows)
         return 0;
     sql_batch_open(&batch, chunk);
@@ -225,20 +244,44 @@ static int pass_chunk(duckdb_data_chunk chunk,
     return rc;
 }
 
-static int pass_rows(struct sql_session *s,
-                     duckdb_result *result,
-                     const struct sql_sink *sink,
-                     struct err *err)
+static int pass_chunks(struct sql_session *s,
+                       duckdb_result *result,
+                       const struct sql_sink *sink,
+                       struct err *err)
 {
-    int rc = begin_sink(result, sink, err);
+    int rc = 0;
     while (rc == 0) {
         duckdb_data_chunk chunk = duckdb_fetch_chunk(*result);
         const char *text = chunk ? NULL : duckdb_result_error(result);
         if (!chunk)
             return text ? fail(s, err, text) : 0;
-        rc = pass_chunk(chunk, sink, err);
+        rc = pass_chunk(result, chunk, sink, err);
         duckdb_destroy_data_chunk(&chunk);
     }
+    return rc;
+}
+
+static int pass_rows(struct sql_session *s,
+                     duckdb_result *result,
+                     const struct sql_sink *sink,
+                     struct err *err)
+{
+    const struct sql_sink nobody = {.ctx = NULL};
+    struct ArrowSchema types;
+    int rc = begin_sink(result, sink, err);
+    if (rc || !sink->arrays)
+        return rc ? rc : pass_chunks(s, result, sink, err);
+    if (duckdb_result_return_type(*result) != DUCKDB_RESULT_TYPE_QUERY_RESULT)
+        return pass_chunks(s, result, &nobody, err);
+    rc = sql_arrow_columns(result, &types, err);
+    if (rc)
+        return rc;
+    rc = sink->columns(sink->ctx, &types, err);
+    if (rc == 0)
+        rc = pass_chunks(s, result, sink, err);
+    if (rc == 0)
+        rc = sink->arrays_end(sink->ctx, err);
+    types.release(&types);
     return rc;
 }
 
@@ -410,24 +453,16 @@ static int drop_view(struct sql_session *s,
 
 /* --- a statement --------------------------------------------------------- */
 
-int sql_session_run(struct sql_session *s,
-                    struct slice text,
-                    const struct sql_sink *sink,
-                    uint64_t *changed,
-                    struct err *err)
+static int run_statement(struct sql_session *s,
+                         struct slice text,
+                         const struct sql_sink *sink,
+                         uint64_t *changed,
+                         struct err *err)
 {
     struct sql_statement st;
     struct buf notes = BUF_INIT;
     uint64_t rows = UINT64_MAX;
     int rc;
-    if (memchr(text.data, '\0', text.len))
-        return err_set(err, ERR_INVALID, "a NUL in the statement");
-    atomic_store(&s->interrupted, false);
-    if (s->options.google) {
-        if (changed)
-            *changed = UINT64_MAX;
-        return run_google(s, text, sink, err);
-    }
     sql_statement_open(&st, text);
     s->no_push |= st.collates;
     s->explaining = st.kind == SQL_STATEMENT_EXPLAIN;
@@ -450,6 +485,29 @@ int sql_session_run(struct sql_session *s,
     sql_statement_close(&st);
     if (changed)
         *changed = rows;
+    return rc;
+}
+
+int sql_session_run(struct sql_session *s,
+                    struct slice text,
+                    const struct sql_sink *sink,
+                    uint64_t *changed,
+                    struct err *err)
+{
+    struct buf form = BUF_INIT;
+    int rc;
+    if (memchr(text.data, '\0', text.len))
+        return err_set(err, ERR_INVALID, "a NUL in the statement");
+    atomic_store(&s->interrupted, false);
+    if (s->options.google) {
+        if (changed)
+            *changed = UINT64_MAX;
+        return run_google(s, text, sink, err);
+    }
+    if (sql_store_first(text, &form))
+        text = buf_slice(&form);
+    rc = run_statement(s, text, sink, changed, err);
+    buf_close(&form);
     return rc;
 }
 
@@ -517,7 +575,7 @@ int sql_session_open(const struct sql_session_options *opts,
     s->stores = sql_stores_new(opts->store, opts->ctx);
     rc = open_database(s, err);
     if (rc == 0)
-        rc = sql_functions_register(s->connection, s->stores, err);
+        rc = sql_functions_register(s->connection, s->stores, false, err);
     if (rc == 0) {
         sql_functions_replace(s->database, s->stores);
         rc = prepare(s, "SELECT json_serialize_sql(?::VARCHAR)::VARCHAR",

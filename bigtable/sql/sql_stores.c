@@ -8,6 +8,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
 #include "bigtable/quarry.h"
+#include "bigtable/sql/sql_target.h"
 
 /* Notes of one statement; a statement with more tables says less of them. */
 #define NOTES_BYTES_MAX ((size_t)64 << 10)
@@ -61,15 +62,18 @@ static int open_target(struct sql_stores *s,
                        struct quarry **out,
                        struct err *err)
 {
-    const struct slice prefix = SLICE_LIT("cluster:");
-    const struct slice whole = slice_str(target);
+    struct buf name = BUF_INIT;
+    struct buf key = BUF_INIT;
     struct quarry_options opts = {
-        .read_only = slice_starts_with(whole, SLICE_LIT("file:")),
-        .must_exist = true,
-        .key_file = key_file};
-    const bool named = slice_starts_with(whole, prefix);
+        .read_only = slice_starts_with(slice_str(target), SLICE_LIT("file:")),
+        .must_exist = true};
     struct open_store *o;
-    int rc = quarry_open(named ? target + prefix.len : target, &opts, out, err);
+    int rc = sql_target_resolve(target, &name, &key, err);
+    opts.key_file = key_file ? key_file : key.len ? buf_cstr(&key) : NULL;
+    if (rc == 0)
+        rc = quarry_open(buf_cstr(&name), &opts, out, err);
+    buf_close(&name);
+    buf_close(&key);
     if (rc)
         return rc;
     o = mem_zalloc(1, sizeof(*o));
@@ -92,7 +96,8 @@ int sql_stores_find(struct sql_stores *s,
         return s->own(s->ctx, out, err);
     if (!target) {
         err_set(err, ERR_INVALID, "quarry(): which store is not said");
-        err_hint(err, "add target := 'file:DIR' or 'cluster:HOST:PORT,…'");
+        err_hint(err, "as in quarry('file:DIR', 'table'), or "
+                      "'cluster:HOST:PORT,…'");
         return ERR_INVALID;
     }
     mutex_lock(&s->lock);

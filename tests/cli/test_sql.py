@@ -281,6 +281,69 @@ class Pushing(SqlTest):
         self.assertEqual(self.rows("SELECT count(*) FROM web WHERE "
                                    "contents['lang'] IS NULL"), [[2]])
 
+    def test_cells_pushed(self):
+        """Families, qualifiers, times and keys of cells; what a call says itself
+        stays; the rows are those without bounds."""
+        self.web()
+        self.sql("INSERT INTO web SELECT 'com.a' AS key, 'stats' AS family, "
+                 "'old' AS qualifier, make_timestamp(i) AS timestamp, 'v' AS "
+                 "value FROM range(1, 4) t(i)")
+        cases = [
+            ("family = 'stats' AND key LIKE 'com.%'",
+             "keys ['com.', 'com/'); families stats"),
+            ("family IN ('anchor', 'nosuch') AND key = 'org.d'",
+             "1 key 'org.d'; families anchor"),
+            ("qualifier = 'lang'", "columns like [^:]*:(?s:lang)"),
+            ("qualifier IN ('n', 'a|b')", "columns like [^:]*:(?s:n|a\\x7cb)"),
+            ("qualifier LIKE 'o%'", "columns like [^:]*:(?s:o.*)"),
+            ("timestamp >= make_timestamp(2) AND timestamp < '1990-01-01'",
+             "times from 1970-01-01T00:00:00.000002Z to before "
+             "1990-01-01T00:00:00Z"),
+            ("timestamp <= make_timestamp(2)",
+             "times to before 1970-01-01T00:00:00.000003Z"),
+            ("timestamp BETWEEN DATE '1970-01-01' AND TIMESTAMP '1970-01-02'",
+             "times from 1970-01-01T00:00:00Z to before "
+             "1970-01-02T00:00:00.000001Z"),
+            ("timestamp > '2030-01-01' AND timestamp < '2020-01-01'", "no rows"),
+            ("family = 'nosuch'", None)]
+        pushed = self.all_pushed(*["FROM quarry_cells('web') WHERE " + c
+                                   for c, _ in cases])
+        for (condition, line), [found] in zip(cases, [
+                p or [None] for p in pushed]):
+            self.assertIn(line or "all rows", found, condition)
+        query = "FROM quarry_cells('web') WHERE %s ORDER BY ALL"
+        found = self.all_rows(*[query % c for c, _ in cases])
+        self.assertEqual(found, self.all_rows(*[
+            query % ("(%s) OR false" % c) for c, _ in cases]))
+        self.assertEqual([len(f) > 0 for f in found], [True] * 8 + [False] * 2)
+        calls = ["versions := 1) WHERE timestamp = make_timestamp(2)",
+                 "families := ['stats']) WHERE family = 'anchor'",
+                 "column_regex := 'stats:.*') WHERE qualifier = 'x'",
+                 "row_limit := 1) WHERE key > 'com.b'",
+                 "key_from := 'com.b') WHERE key > 'com.a'",
+                 "time_to := make_timestamp(2)) WHERE timestamp < '2030-01-01'",
+                 "binary := true) WHERE key = '\\x63om.a' AND qualifier = "
+                 "'\\x6f\\x6c\\x64'"]
+        query = "FROM quarry_cells('web', %s ORDER BY ALL"
+        self.assertEqual(
+            self.all_rows(*[query % c for c in calls]),
+            self.all_rows(*[query % (c.replace("WHERE ", "WHERE false OR (") +
+                                     ")") for c in calls]))
+        self.assertEqual(len(self.rows(query % calls[-1])), 3)
+        self.assertEqual(self.rows("SELECT key FROM quarry('web', row_limit := 2)"
+                                   " WHERE key > 'com.a'"), [["com.b"]])
+
+    def test_store_first(self):
+        """quarry('store', 'table'), as in another DuckDB."""
+        self.web()
+        target = "file:" + self.path("quarry-data")
+        self.assertEqual(self.rows(
+            "SELECT count(*) FROM quarry('%s', 'web', key_prefix := 'com.')" %
+            target, "SELECT count(*) FROM Quarry_Cells ( '%s' /* of */ , 'web')"
+            % target), [[3], [10]])
+        self.assertIn("1 key 'com.b'", self.pushed(
+            "FROM quarry('%s', 'web') w WHERE w.key = 'com.b'" % target)[0])
+
     def test_parameters(self):
         """Bounds given by hand, in quarry() itself."""
         self.web()

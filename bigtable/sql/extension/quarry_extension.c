@@ -1,6 +1,6 @@
 /* The entry of quarry.duckdb_extension: LOAD in anyone's DuckDB makes it know
- * quarry() and quarry_cells(). A statement names its store, since the process
- * has none of its own.
+ * quarry() and quarry_cells(). A call names its store, since the process has
+ * none of its own, and it comes first: quarry('cluster:…', 'webtable').
  *
  * DuckDB never unloads an extension, and there is no call at its end: stores
  * that were opened stay open to the end of the process.
@@ -38,7 +38,8 @@ bool quarry_init_c_api(duckdb_extension_info info,
         access->set_error(info, "quarry: no connection to the database");
         return false;
     }
-    rc = sql_functions_register(connection, sql_stores_new(NULL, NULL), &err);
+    rc = sql_functions_register(connection, sql_stores_new(NULL, NULL), true,
+                                &err);
     duckdb_disconnect(&connection);
     if (rc)
         access->set_error(info, err.text);

@@ -56,7 +56,8 @@ def _listen_addresses(directory: str) -> List[str]:
                 text = f.read()
         except FileNotFoundError:
             break
-        found = re.search(r"^listen\s*=\s*(\S+)\s*$", text, re.M)
+        found = (re.search(r"^address\s*=\s*(\S+)\s*$", text, re.M) or
+                 re.search(r"^listen\s*=\s*(\S+)\s*$", text, re.M))
         if not found:
             raise _quarry.InvalidError("%s: no key listen" % path)
         out.append(found.group(1))

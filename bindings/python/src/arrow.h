@@ -1,6 +1,4 @@
-/* Columns of an Arrow table, filled cell by cell, and the structs of the Arrow
- * C data interface (https://arrow.apache.org/docs/format/CDataInterface.html),
- * which are copied from there: they are an ABI. Private to bindings/python.
+/* Columns of an Arrow table, filled cell by cell. Private to bindings/python.
  *
  * Ownership: a batch's buffers are handed over to its ArrowArray, whose
  * release() frees them.
@@ -14,44 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/core/arrow_abi.h"
 #include "base/core/err.h"
 #include "base/core/slice.h"
 #include "bigtable/row/cells.h"
-
-#define ARROW_FLAG_NULLABLE 2
-
-struct ArrowSchema {
-    const char *format;
-    const char *name;
-    const char *metadata;
-    int64_t flags;
-    int64_t n_children;
-    struct ArrowSchema **children;
-    struct ArrowSchema *dictionary;
-    void (*release)(struct ArrowSchema *);
-    void *private_data;
-};
-
-struct ArrowArray {
-    int64_t length;
-    int64_t null_count;
-    int64_t offset;
-    int64_t n_buffers;
-    int64_t n_children;
-    const void **buffers;
-    struct ArrowArray **children;
-    struct ArrowArray *dictionary;
-    void (*release)(struct ArrowArray *);
-    void *private_data;
-};
-
-struct ArrowArrayStream {
-    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
-    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
-    const char *(*get_last_error)(struct ArrowArrayStream *);
-    void (*release)(struct ArrowArrayStream *);
-    void *private_data;
-};
 
 /* Where the values of a column come from. */
 enum arrow_source {
