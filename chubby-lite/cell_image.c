@@ -204,6 +204,7 @@ static void get_handle(struct loading *l, struct session *s)
     h->events = (unsigned)get_below(l, UINT32_MAX);
     h->lock_delay_ms = (uint32_t)get_below(l, CHUBBY_LOCK_DELAY_MS_MAX + 1);
     cell_image_hold(l, h, (enum chubby_lock)get_below(l, 3));
+    POST(h->node || h->holding == CHUBBY_FREE); /* INV-2 of lock_session.h */
 }
 
 static void get_session(struct loading *l)
@@ -303,6 +304,8 @@ int cell_load(struct cell *c, struct slice image, struct err *err)
         *c = *l.cell;
         *l.cell = old;
     }
+    POST(rc || c->root->is_directory);
+    POST(rc || c->node_count > 0); /* INV-2 */
     cell_free(l.cell);
     return rc;
 }

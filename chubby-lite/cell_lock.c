@@ -102,7 +102,8 @@ void cell__unlock(struct cell *c, struct handle *h, bool failed)
 
     if (h->holding == CHUBBY_FREE)
         return;
-    INVARIANT(n && n->holder_count > 0);
+    INVARIANT(n);
+    INVARIANT(n->holder_count > 0);
     INVARIANT(h->holding == n->mode);
     if (failed) {
         delayed_us = c->now_us + (uint64_t)h->lock_delay_ms * 1000;
@@ -126,7 +127,8 @@ int cell__release(struct execution *x)
     if (h->holding == CHUBBY_FREE)
         return err_set(x->err, ERR_INVALID,
                        "the handle does not hold the lock");
-    INVARIANT(h->node && h->node->holder_count > 0);
+    INVARIANT(h->node);
+    INVARIANT(h->node->holder_count > 0);
     cell__unlock(x->cell, h, false);
     POST(h->holding == CHUBBY_FREE);
     return 0;
@@ -138,7 +140,8 @@ int cell_sequencer(const struct handle *h, struct buf *out, struct err *err)
 {
     if (h->holding == CHUBBY_FREE)
         return err_set(err, ERR_INVALID, "the handle does not hold the lock");
-    INVARIANT(h->node && h->holding == h->node->mode);
+    INVARIANT(h->node);
+    INVARIANT(h->holding == h->node->mode);
     buf_printf(out, "%c:%" PRIu64 ":%" PRIu64 ":",
                h->holding == CHUBBY_EXCLUSIVE ? 'x' : 's',
                h->node->lock_generation, h->node->instance);

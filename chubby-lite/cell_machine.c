@@ -36,9 +36,11 @@ void cell_free(struct cell *c)
     while (count > 0) {
         struct handle *h;
         count--;
-        LIST_FOREACH(h, &all[count]->handles, of_session)
+        LIST_FOREACH(h, &all[count]->handles, of_session) {
+            INVARIANT(h->session == all[count]); /* INV-1 of lock_session.h */
             if (h->node)
                 handle_orphan(h);
+        }
     }
     mem_free(all);
     session_table_close(&c->table);
@@ -80,7 +82,8 @@ int cell_handle(const struct cell *c,
     if ((h->flags & flags) != flags)
         return err_set(err, ERR_DENIED, "the handle was not opened for this");
     *out = h;
-    POST(h->session->id == session && h->node);
+    POST(h->session->id == session);
+    POST(h->node);
     return 0;
 }
 

@@ -21,6 +21,7 @@ void cell__notify(struct cell *c, struct node *n, enum chubby_event event)
 
 void cell__notify_children(struct cell *c, struct node *n)
 {
+    PRE(!n || n->is_directory); /* INV-2 of node.h */
     if (n)
         cell__notify(c, n, CHUBBY_EVENT_CHILDREN);
 }
@@ -112,7 +113,8 @@ static int cell_node_create(struct execution *x, struct node **out)
     node_check(above);
     above->content_generation++;
     cell__notify_children(x->cell, above);
-    POST(n->parent == above && n->instance > 0);
+    POST(n->parent == above);
+    POST(n->instance > 0);
     x->answer->created = true;
     *out = n;
     return 0;
@@ -182,7 +184,8 @@ int cell__open(struct execution *x)
                            CHUBBY_UNCACHED);
     h->events = c->events;
     h->lock_delay_ms = c->lock_delay_ms;
-    POST(h->holding == CHUBBY_FREE && h->node == n);
+    POST(h->holding == CHUBBY_FREE);
+    POST(h->node == n);
     x->answer->handle = h->id;
     node_stat(n, &x->answer->stat);
     return 0;
@@ -196,7 +199,8 @@ static void cell_node_remove(struct cell *c, struct node *n)
     struct node *above = n->parent;
     struct handle *h;
 
-    PRE(above && n->child_count == 0);
+    PRE(above);
+    PRE(n->child_count == 0);
     INVARIANT(c->node_count > 0);                    /* INV-2 */
     INVARIANT(c->contents_bytes >= n->contents.len); /* INV-2 */
     cell__notify(c, n, CHUBBY_EVENT_INVALID);

@@ -38,7 +38,8 @@ void chubby__write_memo(struct world *w, const char *memo, const char *note)
     struct slice part = slice_str(note);
     struct file *f;
 
-    PRE(part.len > 0 && part.len < CHUBBY_NOTE_BYTES_MAX);
+    PRE(part.len > 0);
+    PRE(part.len < CHUBBY_NOTE_BYTES_MAX);
     if (file_open(w, memo, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, NULL))
         return;
     (void)!file_write_at(f, 0, &part, 1, NULL);

@@ -27,7 +27,8 @@ int cell__allowed(const struct cell *c,
     const struct node *directory;
     const struct node *file;
 
-    PRE(principal && c->root->is_directory);
+    PRE(principal);
+    PRE(c->root->is_directory);
     if (acl.len == 0)
         return 0;
     directory = node_child(c->root, SLICE_LIT("acl"));

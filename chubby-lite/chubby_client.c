@@ -170,7 +170,8 @@ static int keep_alive(struct lock_client *c,
     bool again;
     int rc;
 
-    PRE(c->session != 0 && c->state != SESSION_EXPIRED);
+    PRE(c->session != 0);
+    PRE(c->state != SESSION_EXPIRED);
     buf_clear(body);
     chubby_keep_alive_put(&k, body);
     q = (struct leader_request){.method = CHUBBY_METHOD_KEEP_ALIVE,
@@ -416,7 +417,8 @@ static void chubby_part_session(struct lock_client *c)
     struct goodbye g = {c, world_mono_ns(c->world) +
                                (haste ? HASTY_GOODBYE_US : GOODBYE_US) * 1000};
 
-    PRE(c->closing && LIST_EMPTY(&c->handles));
+    PRE(c->closing);
+    PRE(LIST_EMPTY(&c->handles));
     if (deadline)
         g.until_ns = MIN_OF(g.until_ns, deadline);
     fiber_join(fiber_start(loop_self(), "lock-goodbye", say_goodbye, &g));

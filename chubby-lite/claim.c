@@ -49,6 +49,8 @@ static void claim_add(struct claim *c, uint64_t key, bool exclusive)
 
 void claim_path(struct claim *c, struct slice path, bool exclusive)
 {
+    /* The path of a node has one spelling, and so one key. */
+    PRE(path.len == 1 || path.data[path.len - 1] != '/');
     claim_add(c, hash64(path.data, path.len, SEED_PATH), exclusive);
 }
 

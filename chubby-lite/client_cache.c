@@ -59,6 +59,9 @@ const struct cached *client_cache_get(struct client_cache *c,
     struct cached *e = v ? v->pointer : NULL;
 
     if (e) {
+        INVARIANT(e->instance == instance);
+        INVARIANT(e->kind == kind);
+        INVARIANT(!TAILQ_EMPTY(&c->recent)); /* INV-1 */
         TAILQ_REMOVE(&c->recent, e, link);
         TAILQ_INSERT_HEAD(&c->recent, e, link);
     }
@@ -85,8 +88,10 @@ void client_cache_put(struct client_cache *c,
     hash_map_put(&c->entries, key, NULL)->pointer = e;
     TAILQ_INSERT_HEAD(&c->recent, e, link);
     c->bytes += chubby_cache_cost(e);
-    while (c->bytes > c->bytes_max)
+    while (c->bytes > c->bytes_max) {
+        INVARIANT(!TAILQ_EMPTY(&c->recent)); /* INV-1, INV-2 */
         client_cache_remove(c, TAILQ_LAST(&c->recent, cached_list));
+    }
     POST(c->entries.count == 0 || !TAILQ_EMPTY(&c->recent)); /* INV-1 */
 }
 
@@ -99,8 +104,10 @@ void client_cache_drop(struct client_cache *c, uint64_t instance)
     for (kind = CHUBBY_READ_CONTENTS; kind <= CHUBBY_READ_CHILDREN; kind++) {
         union hash_value *v = hash_map_get(
             &c->entries, key_of(instance, (enum chubby_read_kind)kind, &k));
-        if (v)
-            client_cache_remove(c, v->pointer);
+        struct cached *e = v ? v->pointer : NULL;
+        INVARIANT(!e || e->instance == instance);
+        if (e)
+            client_cache_remove(c, e);
     }
 }
 
@@ -111,5 +118,6 @@ void client_cache_drop_all(struct client_cache *c)
     c->drop_count++;
     while ((e = TAILQ_FIRST(&c->recent)))
         client_cache_remove(c, e);
-    POST(c->bytes == 0 && c->entries.count == 0); /* INV-1, INV-2 */
+    POST(c->bytes == 0);
+    POST(c->entries.count == 0); /* INV-1, INV-2 */
 }

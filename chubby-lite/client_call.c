@@ -104,7 +104,8 @@ int client__execute(struct lock_client *c,
     struct buf body = BUF_INIT;
     int rc = 0;
 
-    PRE(command->sequence == 0 && c->session != 0);
+    PRE(command->sequence == 0);
+    PRE(c->session != 0);
     while (!rc && session_window_is_full(&c->window))
         rc = wait_queue_wait(&c->landed, 0, err);
     if (rc)

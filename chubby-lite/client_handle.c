@@ -75,7 +75,8 @@ int client__open(struct chubby *base,
     struct chubby_answer a;
     int rc;
 
-    PRE(path && out);
+    PRE(path);
+    PRE(out);
     opts = opts ? opts : &none;
     command.events = opts->events;
     command.lock_delay_ms = opts->lock_delay_ms;
@@ -191,7 +192,8 @@ static int chubby_handle_look(struct lock_client_handle *h,
 
     if (!e)
         return chubby_handle_ask(h, kind, reply, v, err);
-    INVARIANT(e->instance == h->instance && e->kind == kind);
+    INVARIANT(e->instance == h->instance);
+    INVARIANT(e->kind == kind);
     v->stat = e->stat;
     v->bytes = buf_slice(&e->bytes);
     return 0;

@@ -14,7 +14,8 @@ void lease_table_init(struct lease_table *t)
 
 struct lease *lease_ref(struct lease *l)
 {
-    PRE(l->refs > 0 && l->refs < UINT_MAX);
+    PRE(l->refs > 0);
+    PRE(l->refs < UINT_MAX);
     l->refs++;
     return l;
 }
@@ -25,7 +26,8 @@ void lease_unref(struct lease *l)
     if (--l->refs > 0)
         return;
     lease_hear(l, UINT64_MAX);
-    INVARIANT(l->news_count == 0 && l->waiting == 0);
+    INVARIANT(l->news_count == 0);
+    INVARIANT(l->waiting == 0);
     hash_map_close(&l->cached);
     mem_free(l);
 }
@@ -58,8 +60,10 @@ void lease_table_close(struct lease_table *t)
 struct lease *lease_find(const struct lease_table *t, uint64_t session)
 {
     union hash_value *v = hash_map_get(&t->leases, hash_key_u64(&session));
+    struct lease *l = v ? v->pointer : NULL;
 
-    return v ? v->pointer : NULL;
+    POST(!l || (l->session == session && !l->gone)); /* INV-4 */
+    return l;
 }
 
 struct lease *lease_add(struct lease_table *t, uint64_t session)
@@ -78,7 +82,8 @@ struct lease *lease_add(struct lease_table *t, uint64_t session)
     LIST_INIT(&l->waiters);
     hash_map_init(&l->cached, HASH_KEYS_COPIED);
     v->pointer = l;
-    POST(l->refs == 1 && lease_find(t, session) == l);
+    POST(l->refs == 1);
+    POST(lease_find(t, session) == l);
     return l;
 }
 
@@ -162,5 +167,6 @@ uint64_t lease_uncache(struct lease *l, uint64_t instance)
     }
     if (!v->number)
         v->number = lease_notify(l, CHUBBY_NEWS_INVALIDATE, instance, 0);
+    POST(v->number > l->heard); /* INV-2 */
     return v->number;
 }

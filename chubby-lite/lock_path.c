@@ -71,10 +71,12 @@ void path_split(struct slice path, struct slice *above, struct slice *name)
 {
     size_t at = path.len;
 
-    PRE(path.len > 1 && path.data[0] == '/');
+    PRE(path.len > 1);
+    PRE(path.data[0] == '/');
     while (path.data[at - 1] != '/')
         at--;
-    INVARIANT(at > 0 && at < path.len);
+    INVARIANT(at > 0);
+    INVARIANT(at < path.len);
     *above = slice_sub(path, 0, at > 1 ? at - 1 : 1);
     *name = slice_sub(path, at, path.len);
 }

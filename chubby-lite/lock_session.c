@@ -60,7 +60,10 @@ void session_table_close(struct session_table *t)
 
 struct session *session_find(const struct session_table *t, uint64_t id)
 {
-    return session_map_find(&t->sessions, id);
+    struct session *s = session_map_find(&t->sessions, id);
+
+    POST(!s || s->id == id);
+    return s;
 }
 
 struct handle *handle_find(const struct session_table *t, uint64_t id)

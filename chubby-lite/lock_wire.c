@@ -74,7 +74,8 @@ void chubby_news_put_head(uint64_t term,
 
 void chubby_news_put_item(const struct chubby_news_item *i, struct buf *out)
 {
-    PRE(i->number > 0 && i->kind <= CHUBBY_NEWS_INVALIDATE);
+    PRE(i->number > 0);
+    PRE(i->kind <= CHUBBY_NEWS_INVALIDATE);
     codec_put_u64(out, i->number);
     codec_put_u64(out, (uint64_t)i->kind);
     codec_put_u64(out, i->target);

@@ -12,6 +12,7 @@ static struct node *node_new(struct slice name, bool is_directory)
     struct node *n = mem_zalloc(1, sizeof(*n));
     size_t i;
 
+    PRE(slice_find_byte(name, '/') == name.len);
     n->name = mem_strndup(name.data, name.len);
     n->is_directory = is_directory;
     for (i = 0; i < ACL_KINDS; i++)
@@ -42,9 +43,12 @@ void node_free_tree(struct node *n)
 {
     size_t i;
 
+    PRE(n->is_directory || n->child_count == 0); /* INV-2 */
     /* As deep as a path may be: CHUBBY_DEPTH_MAX. */
-    for (i = 0; i < n->child_count; i++)
+    for (i = 0; i < n->child_count; i++) {
+        INVARIANT(n->children[i]->parent == n);
         node_free_tree(n->children[i]);
+    }
     node_free(n);
 }
 
@@ -69,6 +73,7 @@ struct node *node_child(const struct node *directory, struct slice name)
 {
     size_t i = child_index(directory, name);
 
+    PRE(directory->is_directory || directory->child_count == 0); /* INV-2 */
     if (i < directory->child_count &&
         slice_eq(slice_str(directory->children[i]->name), name))
         return directory->children[i];
@@ -81,7 +86,8 @@ struct node *node_find(struct node *root, struct slice path)
     struct slice name;
     struct node *n = root;
 
-    PRE(path.len > 0 && path.data[0] == '/');
+    PRE(path.len > 0);
+    PRE(path.data[0] == '/');
     while (n && path_next(&rest, &name))
         n = node_child(n, name);
     return n;
@@ -94,7 +100,8 @@ node_add(struct node *directory, struct slice name, bool is_directory)
     struct node *n = node_new(name, is_directory);
     size_t kind;
 
-    PRE(directory->is_directory && !node_child(directory, name));
+    PRE(directory->is_directory);
+    PRE(!node_child(directory, name));
     if (directory->child_count == directory->child_cap) {
         directory->child_cap = directory->child_cap * 2 + 4;
         directory->children = mem_realloc(
@@ -107,6 +114,9 @@ node_add(struct node *directory, struct slice name, bool is_directory)
     INVARIANT(directory->child_count < directory->child_cap);
     directory->children[i] = n;
     directory->child_count++;
+    INVARIANT(i + 1 == directory->child_count ||
+              slice_cmp(name, slice_str(directory->children[i + 1]->name)) <
+                  0); /* INV-1 */
     n->parent = directory;
     for (kind = 0; kind < ACL_KINDS; kind++)
         node_set_acl(n, (enum acl_kind)kind, slice_str(directory->acl[kind]));
@@ -119,7 +129,8 @@ void node_remove(struct node *n)
     size_t i = child_index(above, slice_str(n->name));
 
     PRE(n->child_count == 0);
-    PRE(i < above->child_count && above->children[i] == n); /* INV-1 */
+    PRE(i < above->child_count);
+    PRE(above->children[i] == n); /* INV-1 */
     above->child_count--;
     memmove(above->children + i, above->children + i + 1,
             (above->child_count - i) * sizeof(struct node *));

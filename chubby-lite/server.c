@@ -98,6 +98,7 @@ uint64_t server__now_us(const struct chubby_server *s)
 
 int server__check_leader(struct chubby_server *s, struct err *err)
 {
+    INVARIANT(s->term || s->leases.leases.count == 0); /* INV-1 */
     return s->term && !s->closing ? 0 : replica_not_leader(s->replica, err);
 }
 
@@ -135,6 +136,9 @@ static int get_command(struct chubby_server *s,
     if (c->operation == CHUBBY_OP_SESSION_OPEN &&
         (c->lock_delay_ms == 0 || c->lock_delay_ms > s->lease_ms))
         c->lock_delay_ms = s->lease_ms; /* Its lease. */
+    POST(c->operation != CHUBBY_OP_SESSION_EXPIRE);
+    POST(c->operation != CHUBBY_OP_SESSION_OPEN ||
+         c->lock_delay_ms <= s->lease_ms);
     return 0;
 }
 
@@ -198,7 +202,8 @@ static int chubby_server_look(const struct chubby_query *q,
 {
     const struct node *n = h->node;
 
-    PRE(n && scratch->len == 0);
+    PRE(n);
+    PRE(scratch->len == 0);
     node_stat(n, &v->stat);
     switch (q->kind) {
     case CHUBBY_READ_CONTENTS: v->bytes = buf_slice(&n->contents); return 0;
@@ -319,8 +324,11 @@ static void wake_all_leases(struct chubby_server *s)
     struct hash_slot *slot;
     size_t at = 0;
 
-    while ((slot = hash_map_next(&s->leases.leases, &at)))
-        wait_queue_wake(&((struct lease *)slot->value.pointer)->waiters);
+    while ((slot = hash_map_next(&s->leases.leases, &at))) {
+        struct lease *l = slot->value.pointer;
+        INVARIANT(!l->gone); /* INV-4 of lease.h */
+        wait_queue_wake(&l->waiters);
+    }
 }
 
 void chubby_server_close(struct chubby_server *s)
@@ -335,6 +343,8 @@ void chubby_server_close(struct chubby_server *s)
     /* A command may have ended, and have begun to settle, after the clock. */
     while (s->busy_count > 0)
         wait_queue_park(&s->idle);
+    INVARIANT(s->probe_count == 0);                            /* INV-3 */
+    INVARIANT(TAILQ_EMPTY(&s->waits) == (s->wait_count == 0)); /* INV-4 */
     replica_close(s->replica);
     lease_table_close(&s->leases);
     hash_map_close(&s->changing);
@@ -361,6 +371,7 @@ static void find_holders(struct chubby_server *s)
     hash_map_clear(&s->holders);
     while ((slot = hash_map_next(&t->handles, &at)) != NULL) {
         const struct handle *h = slot->value.pointer;
+        INVARIANT(h->node || h->holding == CHUBBY_FREE);
         if (h->holding != CHUBBY_FREE)
             hash_map_put(&s->holders, slice_str(h->session->principal), NULL);
     }

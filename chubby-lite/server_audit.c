@@ -4,6 +4,7 @@
  * its answer: the call itself has succeeded.
  */
 #include "base/core/buf.h"
+#include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/audit.h"
 #include "chubby-lite/server_state.h"
@@ -15,6 +16,7 @@ void server__put_path(struct chubby_server *s,
                       struct buf *out)
 {
     const struct handle *h = handle_find(cell_sessions(s->cell), c->handle);
+    PRE(out->len == 0);
     if (c->path.len)
         buf_append_slice(out, c->path);
     else if (h && h->node && h->session->id == c->session)

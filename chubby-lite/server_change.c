@@ -71,6 +71,8 @@ static void touch_created(struct chubby_server *s,
     const struct node *n;
     bool exists;
 
+    PRE(c->operation == CHUBBY_OP_OPEN);
+    PRE(!t->claim.held);
     if (!(c->flags & CHUBBY_CREATE) || path_check(c->path, NULL) ||
         c->path.len == 1)
         return;
@@ -91,11 +93,14 @@ touch_session(struct chubby_server *s, uint64_t session, struct touched *t)
     const struct session *x = session_find(cell_sessions(s->cell), session);
     const struct handle *h;
 
+    PRE(!t->claim.held);
     if (!x)
         return;
-    LIST_FOREACH(h, &x->handles, of_session)
+    LIST_FOREACH(h, &x->handles, of_session) {
+        INVARIANT(h->session == x); /* INV-1 of lock_session.h */
         if (h->node && h->node->is_ephemeral)
             touch_chain(t, h->node);
+    }
 }
 
 static void find_touched(struct chubby_server *s,
@@ -104,7 +109,8 @@ static void find_touched(struct chubby_server *s,
 {
     const struct handle *h;
 
-    PRE(t->count == 0 && t->claim.count == 0);
+    PRE(t->count == 0);
+    PRE(t->claim.count == 0);
     if (c->operation == CHUBBY_OP_OPEN) {
         claim_session(&t->claim, c->session, false);
         touch_created(s, c, t);
@@ -138,6 +144,7 @@ static void server_change_mark(struct chubby_server *s, const struct touched *t)
     for (i = 0; i < t->count; i++)
         hash_map_put(&s->changing, hash_key_u64(&t->instances[i]), NULL)
             ->number++;
+    POST(t->count == 0 || s->changing.count > 0); /* INV-2 */
 }
 
 static void server_change_unmark(struct chubby_server *s,
@@ -148,7 +155,8 @@ static void server_change_unmark(struct chubby_server *s,
     for (i = 0; i < t->count; i++) {
         union hash_value *v =
             hash_map_get(&s->changing, hash_key_u64(&t->instances[i]));
-        INVARIANT(v && v->number > 0); /* INV-2 */
+        INVARIANT(v);
+        INVARIANT(v->number > 0); /* INV-2 */
         if (--v->number == 0)
             hash_map_remove(&s->changing, hash_key_u64(&t->instances[i]), NULL);
     }
@@ -163,6 +171,7 @@ may_have_cached(struct chubby_server *s, uint64_t id, uint64_t instance)
     const struct session *x = session_find(cell_sessions(s->cell), id);
     const struct handle *h;
 
+    PRE(s->term > 0); /* INV-1: @id has a lease. */
     if (!x)
         return false;
     LIST_FOREACH(h, &x->handles, of_session)
@@ -188,6 +197,7 @@ static int wait_heard(const struct chubby_server *s,
 {
     int rc = 0;
 
+    PRE(number <= l->news_number); /* INV-5 of lease.h */
     lease_ref(l);
     while (!rc && !is_over(l) && (l->heard < number || !l->confirmed))
         rc = s->closing ? err_set(err, ERR_CANCELLED, "the server is ending")
@@ -273,6 +283,7 @@ static void note_closing(struct chubby_server *s, uint64_t session)
 
     if (!l)
         return;
+    INVARIANT(s->term > 0); /* INV-1 */
     l->closing = true;
     wait_queue_wake(&l->waiters);
 }
@@ -323,6 +334,7 @@ static int propose_nothing(struct chubby_server *s)
     struct buf bytes = BUF_INIT;
     int rc;
 
+    PRE(s->busy_count > 0); /* INV-3 */
     c.now_us = server__now_us(s);
     chubby_command_put(&c, &bytes);
     (void)fiber_set_deadline(world_mono_ns(s->world) + SETTLE_NS);
@@ -391,6 +403,7 @@ int server__execute(struct chubby_server *s,
     bool proposed = false;
     int rc;
 
+    PRE(answer->len == 0);
     if (c->operation == CHUBBY_OP_SESSION_CLOSE)
         note_closing(s, c->session);
     claim_enter(&s->claims, &t->claim);

@@ -34,7 +34,8 @@ static void server_probe_finish(struct probe *p)
 {
     struct chubby_server *s = p->server;
 
-    INVARIANT(p->lease->probing && s->probe_count > 0);
+    INVARIANT(p->lease->probing);
+    INVARIANT(s->probe_count > 0);
     INVARIANT(s->busy_count > 0); /* INV-3 */
     p->lease->probing = false;
     lease_unref(p->lease);
@@ -51,6 +52,8 @@ static bool is_refused(struct chubby_server *s, const char *address)
     struct stream *stream = NULL;
     struct err err = ERR_INIT;
 
+    PRE(s->probe_count > 0);
+    PRE(s->busy_count >= s->probe_count); /* INV-3 */
     (void)fiber_set_deadline(world_mono_ns(s->world) + CONNECT_NS);
     if (stream_connect(address, &stream, &err) == 0)
         stream_close(stream);

@@ -28,6 +28,7 @@
 /* @l lives for a full lease from now. */
 static void server_session_extend(struct chubby_server *s, struct lease *l)
 {
+    PRE(!l->gone); /* INV-4 of lease.h */
     l->deadline_ns = world_mono_ns(s->world) + (uint64_t)l->lease_ms * 1000000;
 }
 
@@ -36,6 +37,7 @@ static struct lease *server_session_adopt(struct chubby_server *s,
 {
     struct lease *l = lease_add(&s->leases, session->id);
 
+    PRE(s->term > 0); /* INV-1 */
     l->lease_ms = session->lease_ms;
     l->silent_ns = world_mono_ns(s->world);
     server_session_extend(s, l);
@@ -49,6 +51,7 @@ static void server_session_shorten(struct lease *l, uint64_t quiet_ns)
 {
     uint64_t quarter_ns = (uint64_t)l->lease_ms * 1000000 / 4;
 
+    PRE(l->deadline_ns >= quarter_ns);
     l->deadline_ns -=
         MIN_OF(quiet_ns - quiet_ns / DRIFT_SHARE, quarter_ns); /* INV-1 */
 }
@@ -59,6 +62,8 @@ void server__begin_leases(struct chubby_server *s)
     size_t count;
     struct session **all = session_sorted(cell_sessions(s->cell), &count);
 
+    PRE(s->term > 0);
+    PRE(s->leases.leases.count == 0); /* INV-1 */
     while (count > 0)
         server_session_shorten(server_session_adopt(s, all[--count]), quiet_ns);
     mem_free(all);
@@ -68,13 +73,15 @@ void server__begin_leases(struct chubby_server *s)
 void server__end_leases(struct chubby_server *s)
 {
     lease_table_clear(&s->leases);
+    POST(s->leases.leases.count == 0); /* INV-1 */
 }
 
 void server__start_lease(struct chubby_server *s, uint64_t session)
 {
     const struct session *x = session_find(cell_sessions(s->cell), session);
 
-    PRE(x && s->term); /* INV-1 */
+    PRE(x);
+    PRE(s->term); /* INV-1 */
     if (!lease_find(&s->leases, session))
         (void)server_session_adopt(s, x);
 }
@@ -115,6 +122,7 @@ wait_for_news(struct chubby_server *s, struct lease *l, struct err *err)
     uint64_t until = held_until_ns(s, l);
     int rc = 0;
 
+    PRE(l->waiting > 0); /* INV-3 of lease.h */
     while (!l->gone && STAILQ_EMPTY(&l->news) && rc != ERR_DEADLINE) {
         if (world_mono_ns(s->world) >= until)
             return 0;
@@ -138,6 +146,7 @@ static int server_session_keep(struct chubby_server *s,
     if (k->term == s->term) {
         l->confirmed = true;
         lease_hear(l, k->heard);
+        INVARIANT(l->heard <= l->news_number); /* INV-5 of lease.h */
         rc = wait_for_news(s, l, err);
     }
     if (!rc)
@@ -182,6 +191,7 @@ int server__keep_alive(struct chubby_server *s,
         if (rc)
             return rc;
     }
+    INVARIANT(s->term > 0); /* INV-1 */
     lease_ref(l);
     l->waiting++;
     l->refusals = 0;
@@ -231,7 +241,9 @@ void server__start_expiry(struct chubby_server *s,
 {
     struct expiry *x = mem_alloc(sizeof(*x));
 
-    PRE(!l->ending && !l->gone); /* INV-4 of lease.h. */
+    PRE(s->term > 0); /* INV-1 */
+    PRE(!l->ending);
+    PRE(!l->gone); /* INV-4 of lease.h. */
     log_info(s->world, "lock", "session %llx expires why=\"%s\"",
              (unsigned long long)l->session, why);
     *x = (struct expiry){s, l->session};
@@ -273,6 +285,8 @@ static void server_session_forgive(struct chubby_server *s, uint64_t gap_ns)
 
     while ((slot = hash_map_next(&s->leases.leases, &at))) {
         struct lease *l = slot->value.pointer;
+        INVARIANT(!l->gone);
+        INVARIANT(!l->ending || l->expired); /* INV-4 of lease.h */
         l->deadline_ns += gap_ns;
         l->silent_ns += gap_ns;
     }

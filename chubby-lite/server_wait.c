@@ -53,6 +53,7 @@ void server__wake_waits(struct chubby_server *s)
     struct lock_wait *w;
 
     TAILQ_FOREACH(w, &s->waits, link) {
+        INVARIANT(s->wait_count > 0); /* INV-4 */
         if (w->turn || !is_turn(s, w))
             continue;
         w->turn = true;
@@ -65,6 +66,7 @@ void server__wake_all_waits(struct chubby_server *s)
     struct lock_wait *w;
 
     TAILQ_FOREACH(w, &s->waits, link) {
+        INVARIANT(s->wait_count > 0); /* INV-4 */
         w->turn = true;
         wait_queue_wake(&w->waiters);
     }
@@ -105,7 +107,8 @@ int server__acquire(struct chubby_server *s,
     struct chubby_answer a;
     int rc;
 
-    PRE(c->operation == CHUBBY_OP_ACQUIRE && c->sequence == 0);
+    PRE(c->operation == CHUBBY_OP_ACQUIRE);
+    PRE(c->sequence == 0);
     LIST_INIT(&w.waiters);
     TAILQ_INSERT_TAIL(&s->waits, &w, link);
     s->wait_count++;
