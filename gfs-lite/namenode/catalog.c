@@ -186,7 +186,8 @@ static int allocate_ahead(struct catalog *m,
         rc = names_add_ahead(&m->names, file, o, (uint32_t)c->length, err);
     if (rc)
         return rc;
-    POST(o->next && !o->next->sealed);
+    POST(o->next);
+    POST(!o->next->sealed);
     o->next_chain = c->servers;
     put_chunk(o, o->next, r);
     return 0;
@@ -217,7 +218,8 @@ static int catalog_allocate(struct catalog *m,
         rc = names_add_chunk(&m->names, file, &chunk, err);
     if (rc)
         return rc;
-    POST(!chunk->sealed && chunk->refs == 1);
+    POST(!chunk->sealed);
+    POST(chunk->refs == 1);
     o->chain = c->servers;
     put_chunk(o, chunk, r);
     return 0;
@@ -232,6 +234,7 @@ catalog_settle(struct catalog *m, const struct gfs_command *c, struct err *err)
     int rc = names_writer(&m->names, c->file, c->epoch, &file, &o, err);
     if (rc == 0)
         rc = check_last(file, c->chunk, err);
+    INVARIANT(rc || id_map_get(&m->names.open_files, file->id) == o);
     return rc ? rc : seal_by_writer(m, c, file, err);
 }
 
@@ -245,9 +248,12 @@ close_by_writer(struct catalog *m, const struct gfs_command *c, struct err *err)
         rc = seal_by_writer(m, c, file, err);
     if (rc == 0)
         rc = check_sealed(file, err);
-    if (rc == 0)
-        names_close_file(&m->names, file, c->time_us);
-    return rc;
+    if (rc)
+        return rc;
+    INVARIANT(o->id == file->id);
+    names_close_file(&m->names, file, c->time_us);
+    POST(!id_map_get(&m->names.open_files, c->file));
+    return 0;
 }
 
 /* --- recovery, by the leader --------------------------------------------- */
@@ -299,6 +305,7 @@ static int catalog_seal(struct catalog *m,
         return rc;
     if (c->chunk && chunk->pending != c->version)
         return err_set(err, ERR_ABORTED, "a later recovery has begun");
+    INVARIANT(!c->chunk || !chunk->sealed);
     if (c->length > GFS_CHUNK_BYTES)
         return err_set(err, ERR_INVALID, "chunk length");
     if (c->chunk)
@@ -369,6 +376,7 @@ static int set_server_state(struct catalog *m,
         return err_set(err, ERR_NOTFOUND, "no such chunk server");
     if (c->flags > GFS_SERVER_GONE)
         return err_set(err, ERR_INVALID, "state of a chunk server");
+    INVARIANT((size_t)number < m->server_count); /* INV-1 */
     m->servers[number].state = (enum gfs_server_state)c->flags;
     return 0;
 }
@@ -542,6 +550,7 @@ static int execute_into(struct catalog *m,
     struct gfs_result r = {.code = 0};
     struct err err = ERR_INIT;
     r.code = catalog_execute(m, index, c, &r, &err);
+    POST(r.code <= 0);
     put_result(&r, &err, reply);
     return r.code;
 }

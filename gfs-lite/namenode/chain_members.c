@@ -170,7 +170,8 @@ void chain_members_verify_alone(struct chain_members *all,
 {
     struct chain_member *alone = NULL;
     size_t well = 0;
-    PRE(handle > 0 && version > 0);
+    PRE(handle > 0);
+    PRE(version > 0);
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].rc == 0) {
             alone = &all->items[i];

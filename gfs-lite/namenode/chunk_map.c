@@ -8,9 +8,10 @@
 
 void chunk_check(const struct chunk *c)
 {
-    INVARIANT(c->version > 0 && c->version <= c->pending); /* INV-1 */
-    INVARIANT(c->length <= GFS_CHUNK_BYTES);               /* INV-2 */
-    INVARIANT(c->replica_count <= GFS_REPLICAS_MAX);       /* INV-4 */
+    INVARIANT(c->version > 0);
+    INVARIANT(c->version <= c->pending);             /* INV-1 */
+    INVARIANT(c->length <= GFS_CHUNK_BYTES);         /* INV-2 */
+    INVARIANT(c->replica_count <= GFS_REPLICAS_MAX); /* INV-4 */
 }
 
 void chunk_map_init(struct chunk_map *m)

@@ -27,6 +27,8 @@ void chunk_servers_reset(struct chunk_servers *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         struct live_server old = s->servers[i];
+        INVARIANT(old.delete_count <= old.delete_cap); /* INV-1 */
+        INVARIANT(old.order_count <= old.order_cap);   /* INV-1 */
         close_server(&old);
         s->servers[i] =
             (struct live_server){.machine = old.machine, .rack = old.rack};

@@ -185,7 +185,8 @@ choose_servers(struct namenode *nn, struct gfs_command *c, struct err *err)
     if (!file || file->is_directory)
         return err_set(err, ERR_NOTFOUND, "the file has been removed");
     wish.count = file->replication;
-    INVARIANT(wish.count > 0 && wish.count <= GFS_REPLICAS_MAX);
+    INVARIANT(wish.count > 0);
+    INVARIANT(wish.count <= GFS_REPLICAS_MAX);
     wish.has_writer = c->text.len > 0;
     wish.writer_machine = chunk_servers_text(&nn->servers, c->text);
     return choose_now(nn, c, &wish, world_mono_ns(nn->world), err);
@@ -203,6 +204,8 @@ seal_shared(struct namenode *nn, const struct gfs_command *c, struct err *err)
     uint64_t length;
     if (!o || !o->shared || !file)
         return 0;
+    INVARIANT(o->id == file->id);
+    INVARIANT(!file->is_directory);
     last = inode_last_chunk(file);
     if (!last || last->sealed || last->handle != c->chunk)
         return 0;

@@ -85,7 +85,8 @@ static void put_inode(const struct names *ns,
         buf_put_varint(out, n->u.directory->byte_quota);
         return;
     }
-    INVARIANT(n->replication > 0 && n->replication <= GFS_REPLICAS_MAX);
+    INVARIANT(n->replication > 0);
+    INVARIANT(n->replication <= GFS_REPLICAS_MAX);
     buf_put_u8(out, n->replication);
     buf_put_varint(out, n->chunk_count);
     for (uint32_t i = 0; i < n->chunk_count; i++)
@@ -183,7 +184,9 @@ static void put_copy(const struct catalog *m, struct buf *out)
     buf_put_varint(out, k->source ? k->source->id : 0);
     if (!k->source)
         return;
-    INVARIANT(k->top && k->at && k->to);
+    INVARIANT(k->top);
+    INVARIANT(k->at);
+    INVARIANT(k->to);
     buf_put_varint(out, k->top->id);
     buf_put_varint(out, k->at->id);
     buf_put_varint(out, k->chunk_limit);
@@ -199,7 +202,8 @@ static void put_grants(const struct id_map *m, struct buf *out)
     const struct grant_list *l;
     buf_put_varint(out, m->count);
     while ((l = id_map_next(m, &at))) {
-        INVARIANT(l->count > 0 && l->count <= GRANTS_MAX);
+        INVARIANT(l->count > 0);
+        INVARIANT(l->count <= GRANTS_MAX);
         buf_put_varint(out, l->id);
         buf_put_varint(out, l->count);
         for (size_t i = 0; i < l->count; i++) {
@@ -262,6 +266,7 @@ static bool get_chunks(struct cursor *in, struct chunk_map *m)
 
 static bool get_file(struct cursor *in, struct names *ns, struct inode *n)
 {
+    PRE(!n->is_directory);
     n->replication = cursor_u8(in);
     if (n->replication == 0 || n->replication > GFS_REPLICAS_MAX)
         return false;
@@ -286,6 +291,7 @@ static bool is_good_name(struct slice name)
 
 static void get_quotas(struct cursor *in, struct inode *n)
 {
+    PRE(n->is_directory);
     n->u.directory->entry_quota = cursor_varint(in);
     n->u.directory->byte_quota = cursor_varint(in);
 }
@@ -529,6 +535,7 @@ static bool get_copy(struct cursor *in, struct catalog *m)
     struct names *ns = &m->names;
     struct tree_copy *k = &ns->copy;
     uint64_t id = cursor_varint(in);
+    PRE(!k->source); /* One tree is copied at a time. */
     if (in->bad || id == 0)
         return !in->bad;
     k->source = id_map_get(&ns->inodes, id);
@@ -606,6 +613,7 @@ static int image_load(struct catalog *m, struct slice image, struct err *err)
 {
     struct cursor in = cursor_make(image);
     uint64_t version;
+    PRE(m->names.chunks.by_handle.count == 0);
     if (!slice_starts_with(image, SLICE_LIT(CATALOG_IMAGE_MAGIC)))
         return err_set(err, ERR_CORRUPT, "no image of a namenode");
     (void)cursor_bytes(&in, strlen(CATALOG_IMAGE_MAGIC));
@@ -643,7 +651,8 @@ int catalog_load(struct catalog *m, struct slice image, struct err *err)
     if (rc) {
         catalog_close(m);
         catalog_init(m);
-        POST(m->names.inodes.count == 1 && m->server_count == 0);
+        POST(m->names.inodes.count == 1);
+        POST(m->server_count == 0);
     }
     return rc;
 }

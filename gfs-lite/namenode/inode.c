@@ -60,7 +60,8 @@ void inode_rename(struct inode *n, struct slice name)
 
 struct chunk *inode_chunk(const struct inode *n, uint32_t index)
 {
-    PRE(!n->is_directory && index < n->chunk_count);
+    PRE(!n->is_directory);
+    PRE(index < n->chunk_count);
     return n->chunk_count == 1 ? n->u.chunk : n->u.chunks[index];
 }
 
@@ -78,7 +79,8 @@ static bool is_array_full(uint32_t count)
 void inode_add_chunk(struct inode *n, struct chunk *c)
 {
     const struct chunk *last = inode_last_chunk(n);
-    PRE(c && !n->is_directory);
+    PRE(c);
+    PRE(!n->is_directory);
     PRE(!last || last->sealed); /* INV-2 */
     if (n->chunk_count == 0) {
         n->u.chunk = c;

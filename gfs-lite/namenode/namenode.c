@@ -276,6 +276,8 @@ void namenode_touch(struct namenode *nn, struct id_map *m, uint64_t id)
         u->id = id;
         id_map_put(m, u);
     }
+    INVARIANT(u->id == id);
+    INVARIANT(u->used_ns <= world_mono_ns(nn->world));
     u->used_ns = world_mono_ns(nn->world);
 }
 

@@ -31,6 +31,7 @@ void namenode_begin_keys(struct namenode *nn)
 
 static void turn_once(struct namenode *nn)
 {
+    PRE(nn->keys[2].id != 0);
     nn->keys[0] = nn->keys[1];
     nn->keys[1] = nn->keys[2];
     draw_key(nn, &nn->keys[2]);
@@ -52,7 +53,8 @@ static void turn_keys(struct namenode *nn)
         turn_once(nn);
     turn_once(nn);
     nn->key_turned_ns = now ? now : 1;
-    POST(nn->keys[1].id != 0 && nn->keys[2].id != 0);
+    POST(nn->keys[1].id != 0);
+    POST(nn->keys[2].id != 0);
 }
 
 size_t namenode_put_keys(struct namenode *nn,
@@ -61,6 +63,7 @@ size_t namenode_put_keys(struct namenode *nn,
     if (!makes_proofs(nn))
         return 0;
     turn_keys(nn);
+    INVARIANT(nn->key_turned_ns != 0);
     for (size_t i = 0; i < PROOF_KEYS_MAX; i++)
         keys[i] = nn->keys[i];
     return PROOF_KEYS_MAX;

@@ -32,7 +32,8 @@ void names_add_weight(struct inode *parent, struct weight w)
 
 void names_take_weight(struct inode *parent, struct weight w)
 {
-    PRE(parent && parent->u.directory->entry_count >= w.entries); /* INV-3 */
+    PRE(parent);
+    PRE(parent->u.directory->entry_count >= w.entries); /* INV-3 */
     PRE(parent->u.directory->file_count >= w.files);
     PRE(parent->u.directory->bytes >= w.bytes);
     names_add_weight(parent,
@@ -132,7 +133,8 @@ void names_count_levels(struct inode *parent, const struct inode *n, bool in)
 
 void names_attach(struct names *ns, struct inode *parent, struct inode *n)
 {
-    PRE(!n->parent && parent->is_directory); /* INV-6 */
+    PRE(!n->parent);
+    PRE(parent->is_directory); /* INV-6 */
     n->parent = parent;
     inode_entries_add(&parent->u.directory->entries, n);
     names_add_weight(parent, names_weigh(n));
@@ -176,7 +178,8 @@ void names_init(struct names *ns)
     ns->root->mode = GFS_MODE_ROOT;
     id_map_put(&ns->inodes, ns->root);
     ns->doomed = inode_new(0, SLICE_EMPTY, true, 0);
-    POST(ns->root->id == 1 && ns->doomed->id == 0);
+    POST(ns->root->id == 1);
+    POST(ns->doomed->id == 0);
 }
 
 void names_close(struct names *ns)
@@ -239,6 +242,7 @@ int names_find(const struct names *ns,
 struct inode *names_by_id(const struct names *ns, uint64_t id)
 {
     struct inode *n = id_map_get(&ns->inodes, id);
+    INVARIANT(!n || n->id == id);
     return n && names_is_below(n, ns->root) ? n : NULL;
 }
 
@@ -402,7 +406,8 @@ void names_move(struct names *ns,
                 struct slice name,
                 uint64_t time_us)
 {
-    PRE(n->parent && parent->is_directory);
+    PRE(n->parent);
+    PRE(parent->is_directory);
     n->parent->modified_us = time_us;
     names_detach(n);
     inode_rename(n, name);

@@ -12,6 +12,7 @@ struct open_file *names_open(struct names *ns,
                              bool shared)
 {
     PRE(!file->is_directory);
+    PRE(!id_map_get(&ns->open_files, file->id));
     struct open_file *o = mem_zalloc(1, sizeof(*o));
     o->id = file->id;
     o->session = session;
@@ -73,7 +74,8 @@ int names_add_ahead(struct names *ns,
                     struct err *err)
 {
     int rc = quota_reached(file, err);
-    PRE(!o->next && length > 0);
+    PRE(!o->next);
+    PRE(length > 0);
     PRE(length <= GFS_CHUNK_BYTES);
     if (rc)
         return rc;
@@ -95,7 +97,9 @@ void names_drop_ahead(struct names *ns, struct open_file *o)
 static void add_next(struct inode *file, struct open_file *o)
 {
     struct chunk *c = o->next;
-    PRE(c && !c->sealed && c->refs == 1); /* INV-2 */
+    PRE(c);
+    PRE(!c->sealed);
+    PRE(c->refs == 1); /* INV-2 */
     o->next = NULL;
     o->chain = o->next_chain;
     INVARIANT(o->id == file->id);
@@ -109,7 +113,8 @@ static void seal_last(struct names *ns,
                       uint64_t time_us)
 {
     struct chunk *c = inode_last_chunk(file);
-    PRE(c && !c->sealed);
+    PRE(c);
+    PRE(!c->sealed);
     PRE(length <= GFS_CHUNK_BYTES);
     PRE(c->refs == 1); /* INV-2 */
     INVARIANT(c->version <= c->pending);
@@ -180,6 +185,7 @@ int names_unlock(struct names *ns,
     struct lock_entry *l = id_map_get(&ns->locks, id);
     if (!l || l->session != session || !names_by_id(ns, id))
         return err_set(err, ERR_NOTFOUND, "the lock is not held");
+    INVARIANT(l->id == id);
     id_map_remove(&ns->locks, id);
     mem_free(l);
     return 0;

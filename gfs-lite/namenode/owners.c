@@ -24,9 +24,11 @@ void owners_close(struct owners *o)
 /* A number that no inode has; 0: all are in use. */
 static uint16_t free_number(struct owners *o)
 {
-    for (uint16_t i = 0; i < o->count; i++)
+    for (uint16_t i = 0; i < o->count; i++) {
+        INVARIANT(o->list[i].uses == 0 || o->list[i].name); /* INV-1 */
         if (o->list[i].uses == 0)
             return (uint16_t)(i + 1);
+    }
     if (o->count == OWNERS_MAX)
         return 0;
     if ((o->count & (o->count - 1)) == 0)
@@ -62,7 +64,8 @@ int owners_number(struct owners *o,
     mem_free(at->name);
     at->name = mem_strndup(name.data, name.len);
     hash_map_put(&o->numbers, slice_str(at->name), NULL)->number = *number;
-    POST(*number > 0 && *number <= o->count);
+    POST(*number > 0);
+    POST(*number <= o->count);
     return 0;
 }
 
@@ -76,6 +79,7 @@ struct slice owners_name(const struct owners *o, uint16_t number)
 void owners_give(struct owners *o, struct inode *n, uint16_t number)
 {
     PRE(number <= o->count);
+    PRE(n->owner <= o->count);
     if (n->owner) {
         PRE(o->list[n->owner - 1].uses > 0);
         o->list[n->owner - 1].uses--;

@@ -219,7 +219,8 @@ void rights_fill_command(const struct rights_rules *r,
                          struct gfs_command *c,
                          struct buf *roles)
 {
-    PRE(c && roles->len == 0);
+    PRE(c);
+    PRE(roles->len == 0);
     bool checked = rights_bind_modes(r, principal);
     c->caller = rights_owner(r, principal);
     c->flags &= ~(uint32_t)GFS_CHECKED;

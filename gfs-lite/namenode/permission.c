@@ -324,7 +324,8 @@ static bool changes_grants(const struct names *ns, const struct gfs_command *c)
     bool whole;
     const struct inode *from = find_last(ns, c->path, &whole);
     const struct inode *to = find_last(ns, c->to, &whole);
-    INVARIANT(from && to);
+    INVARIANT(from);
+    INVARIANT(to);
     while (to && !names_is_below(from, to)) {
         if (grants_of(&ns->grants, to))
             return true;

@@ -58,6 +58,7 @@ void namenode_end_copy(struct namenode *nn, uint64_t handle, uint16_t server)
     struct copy_task *t = id_map_get(&nn->copies, handle);
     if (!t || t->target != server)
         return;
+    INVARIANT(t->handle == handle);
     forget_copy(nn, t);
     nn->scan_due_ns = 0; /* It may be one too many now, or still too few. */
 }
@@ -79,6 +80,7 @@ void namenode_forget_copies(struct namenode *nn, uint16_t server)
 {
     size_t at = 0;
     struct copy_task *t;
+    PRE(server < nn->servers.count);
     while ((t = id_map_next(&nn->copies, &at)))
         if (t->target == server) {
             forget_copy(nn, t);
@@ -92,7 +94,8 @@ static void order_copy(struct namenode *nn,
                        enum copy_reason why)
 {
     struct copy_task *t = mem_zalloc(1, sizeof(*t));
-    PRE(c->sealed && !c->busy); /* INV-2 of namenode_state.h */
+    PRE(c->sealed);
+    PRE(!c->busy); /* INV-2 of namenode_state.h */
     PRE(!chunk_has_replica(c, target));
     uint64_t now = world_mono_ns(nn->world);
     t->handle = c->handle;
@@ -181,6 +184,7 @@ bool namenode_pause(struct namenode *nn, size_t *steps)
     if (++*steps % WALK_STEP)
         return true;
     fiber_yield();
+    INVARIANT(nn->term >= term); /* INV-5 */
     return namenode_lead(nn, NULL) == 0 && nn->term == term;
 }
 
@@ -305,6 +309,7 @@ bool namenode_forget_server(struct namenode *nn, uint16_t server)
     size_t steps = 0;
     bool leads = true;
     struct chunk *c;
+    PRE(server < nn->servers.count);
     while (leads &&
            (c = id_map_walk(&nn->catalog.names.chunks.by_handle, &walk))) {
         chunk_remove_replica(c, server);
@@ -348,6 +353,8 @@ static void order_move(struct namenode *nn,
     const struct id_map *all = &nn->catalog.names.chunks.by_handle;
     size_t at = all->cap ? world_random(nn->world) % all->cap : 0;
     struct chunk *c;
+    PRE(m->to < nn->servers.count);
+    PRE(m->from != m->to);
     for (size_t i = 0; i < MOVE_TRIES; i++) {
         c = id_map_next(all, &at);
         if (!c && at == 0)

@@ -288,7 +288,8 @@ int namenode_recover(struct namenode *nn,
     const struct chunk *c;
     struct chain_members *all;
     int rc;
-    PRE(writer && handle);
+    PRE(writer);
+    PRE(handle);
     *length = 0;
     namenode_await_recovery(nn, id);
     file = names_by_id(&nn->catalog.names, id);
@@ -299,6 +300,7 @@ int namenode_recover(struct namenode *nn,
     rc = check_not_blocked(nn, id, handle, writer, err);
     if (rc)
         return rc;
+    INVARIANT(!id_map_get(&nn->recoveries, id)); /* INV-3 */
     id_map_put(&nn->recoveries, &self);
     all = chain_members_new();
     rc = recovery_recover_chunk(&s, o, c, writer, all, err);
@@ -341,6 +343,7 @@ int namenode_take_over(struct namenode *nn, uint64_t id, struct err *err)
         file = names_by_id(&nn->catalog.names, id);
         if (!file || !id_map_get(&nn->catalog.names.open_files, id))
             return 0;
+        INVARIANT(!file->is_directory);
         last = inode_last_chunk(file);
         if (last && !last->sealed)
             rc = namenode_recover(nn, id, last->handle, &gone, true, &length,

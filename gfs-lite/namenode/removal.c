@@ -153,7 +153,8 @@ void names_reap(struct names *ns)
 
 static void remove_inode(struct names *ns, struct inode *n, uint64_t time_us)
 {
-    PRE(n != ns->root && n->parent);
+    PRE(n != ns->root);
+    PRE(n->parent);
     n->parent->modified_us = time_us;
     names_detach(n);
     names_dispose(ns, n);

@@ -18,6 +18,7 @@ static void delete_bad(struct namenode *nn,
                        const struct gfs_replica *r)
 {
     bool others = c->replica_count > chunk_has_replica(c, server);
+    PRE(r->handle == c->handle);
     if (others && !namenode_in_safe_mode(nn))
         chunk_server_add_delete(&nn->servers, server, r->handle, r->version);
 }
@@ -87,6 +88,7 @@ static int take_report(struct namenode *nn,
 {
     struct gfs_replica r;
     bool bad;
+    PRE(server < nn->servers.count);
     while (gfs_replica_get(&report, &r, &bad))
         take_replica(nn, server, &r);
     return bad ? report_malformed(err) : 0;
@@ -167,7 +169,8 @@ static int find_server(struct namenode *nn,
     if (rc)
         return rc;
     chunk_servers_follow(&nn->servers, &nn->catalog);
-    POST(known >= 0 && (size_t)known < nn->servers.count);
+    POST(known >= 0);
+    POST((size_t)known < nn->servers.count);
     *number = (uint16_t)known;
     return 0;
 }
@@ -233,6 +236,7 @@ static bool put_delete(struct namenode *nn,
                        struct gfs_order *o)
 {
     const struct chunk *c = chunk_map_get(&nn->catalog.names.chunks, d->handle);
+    PRE(server < nn->servers.count);
     if (c && chunk_has_replica(c, server))
         return false;
     if (c && c->replica_count == 0)
@@ -247,6 +251,8 @@ static void
 take_orders(struct namenode *nn, uint16_t server, struct gfs_orders *out)
 {
     struct live_server *l = &nn->servers.servers[server];
+    INVARIANT(l->order_count <= l->order_cap);   /* INV-1 of */
+    INVARIANT(l->delete_count <= l->delete_cap); /* chunk_servers.h */
     size_t orders = MIN_OF(l->order_count, GFS_ORDERS_MAX / 2);
     size_t deletes = MIN_OF(l->delete_count, GFS_ORDERS_MAX / 2);
     for (size_t i = 0; i < orders; i++)

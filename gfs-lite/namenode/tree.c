@@ -84,7 +84,8 @@ struct inode *names_find_unsealed(const struct names *ns,
 static void set_replication(struct inode *n, uint8_t replication)
 {
     PRE(!n->is_directory);
-    PRE(replication > 0 && replication <= GFS_REPLICAS_MAX);
+    PRE(replication > 0);
+    PRE(replication <= GFS_REPLICAS_MAX);
     n->replication = replication;
     for (uint32_t i = 0; i < n->chunk_count; i++) {
         struct chunk *c = inode_chunk(n, i);

@@ -143,7 +143,8 @@ static struct inode *place_of(const struct tree_copy *k, const struct inode *n)
     struct inode *copy = k->last;
     for (; dir != n->parent; dir = dir->parent)
         copy = copy->parent;
-    POST(copy && copy->is_directory); /* INV-6 */
+    POST(copy);
+    POST(copy->is_directory); /* INV-6 */
     return copy;
 }
 
@@ -201,6 +202,8 @@ struct inode *names_copy_last(const struct names *ns)
     const struct tree_copy *k = &ns->copy;
     const struct inode *n = k->source;
     struct inode *copy = k->top;
+    PRE(k->source);
+    PRE(k->top);
     while (n && copy && n->is_directory == copy->is_directory &&
            (n == k->source || slice_eq(inode_name(n), inode_name(copy)))) {
         if (n == k->at)
