@@ -101,7 +101,8 @@ int chunk_file_create(struct world *w,
     }
     *out = new_file(w, path, file);
     (*out)->id = id;
-    POST(!(*out)->id.sealed && (*out)->length == 0);
+    POST(!(*out)->id.sealed);
+    POST((*out)->length == 0);
     return 0;
 }
 
@@ -213,7 +214,8 @@ int chunk_file_append(struct chunk_file *f,
 {
     struct file_job job = {
         .file = f, .data = data, .wanted_crc = crc, .err = err};
-    PRE(!f->id.sealed && !f->granted);
+    PRE(!f->id.sealed);
+    PRE(!f->granted);
     PRE(data.len <= GFS_CHUNK_BYTES - f->length);
     chunk_file__forget_direct(f);
     if (data.len <= QUICK_BYTES_MAX)
@@ -298,7 +300,8 @@ static int
 store_identity(struct chunk_file *f, struct chunk_identity id, struct err *err)
 {
     int rc;
-    PRE(id.handle == f->id.handle && id.version >= f->id.version);
+    PRE(id.handle == f->id.handle);
+    PRE(id.version >= f->id.version);
     chunk_file__forget_direct(f);
     rc = write_identity(f->file, &id, err);
     if (rc == 0)
@@ -364,7 +367,8 @@ int chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err)
     struct chunk_identity id = f->id;
     uint32_t crc;
     int rc;
-    PRE(length <= f->length && !f->id.sealed);
+    PRE(length <= f->length);
+    PRE(!f->id.sealed);
     chunk_file__close_direct(f);
     rc = crc_at(f, length, &crc, err);
     if (rc == 0)
@@ -386,7 +390,8 @@ int chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err)
         f->table[block_of(length)] = crc;
     INVARIANT(length <= f->length);
     f->length = length;
-    POST(f->id.sealed && f->id.length == f->length); /* INV-1 */
+    POST(f->id.sealed);
+    POST(f->id.length == f->length); /* INV-1 */
     return 0;
 }
 
@@ -438,7 +443,8 @@ static size_t get_tails(struct chunk_file *f,
             f->next_sync = slot == CHUNK_SLOT_SYNC_EVEN ? CHUNK_SLOT_SYNC_ODD
                                                         : CHUNK_SLOT_SYNC_EVEN;
     }
-    INVARIANT(count < TAILS_MAX && sync_count <= 2);
+    INVARIANT(count < TAILS_MAX);
+    INVARIANT(sync_count <= 2);
     *synced = 0;
     if (sync_count < 2)
         return count;
@@ -499,6 +505,7 @@ static int read_head(struct chunk_file *f, struct err *err)
         f->length = f->id.length;
     else if (rc == 0)
         rc = recover_tail(f, head, file_bytes, err);
+    POST(rc || f->length <= GFS_CHUNK_BYTES);
     mem_free(head);
     return rc;
 }

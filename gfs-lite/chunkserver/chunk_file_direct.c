@@ -91,7 +91,8 @@ chunk_file_direct_reserve(struct chunk_direct *d, size_t kept, size_t bytes)
     bytes = MAX_OF(bytes, d->cap * 2);
     bytes += -bytes % PAGE_BYTES;
     p = alloc_pages(bytes);
-    INVARIANT(kept <= d->cap && kept <= bytes);
+    INVARIANT(kept <= d->cap);
+    INVARIANT(kept <= bytes);
     if (kept)
         memcpy(p, d->bytes, kept);
     free(d->bytes);
@@ -126,7 +127,8 @@ static int write_data(const struct file_job *job, size_t tail)
     const struct chunk_direct *d = f->direct;
     size_t bytes = tail + job->data.len;
     size_t pad = -bytes % PAGE_BYTES;
-    PRE(bytes + pad <= d->cap && (f->length - tail) % PAGE_BYTES == 0);
+    PRE(bytes + pad <= d->cap);
+    PRE((f->length - tail) % PAGE_BYTES == 0);
     struct slice pages = slice_make(d->bytes, bytes + pad);
     memcpy(d->bytes + tail, job->data.data, job->data.len);
     memset(d->bytes + bytes, 0, pad);
@@ -166,7 +168,8 @@ static void do_append_sync(void *arg)
     struct file_job *job = arg;
     struct chunk_file *f = job->file;
     size_t tail = f->length % PAGE_BYTES;
-    PRE(!f->id.sealed && job->data.len > 0);
+    PRE(!f->id.sealed);
+    PRE(job->data.len > 0);
     job->rc = chunk_file__sum_up(job);
     if (job->rc)
         return;
@@ -189,6 +192,7 @@ static void do_append_sync(void *arg)
 static void note_direct(struct chunk_file *f)
 {
     f->started = MAX_OF(f->started, f->length - f->length % CHUNK_BLOCK_BYTES);
+    POST(f->started <= f->length);
 }
 
 int chunk_file_append_sync(struct chunk_file *f,
@@ -201,7 +205,8 @@ int chunk_file_append_sync(struct chunk_file *f,
                            .wanted_crc = crc,
                            .slot = f->next_sync,
                            .err = err};
-    PRE(!f->id.sealed && !f->granted);
+    PRE(!f->id.sealed);
+    PRE(!f->granted);
     PRE(data.len <= GFS_CHUNK_BYTES - f->length);
     if (!f->direct && data.len < DIRECT_BYTES_MIN) {
         int rc = chunk_file_append(f, data, crc, err);
@@ -244,7 +249,8 @@ int chunk_file_append_unread(struct chunk_file *f,
 {
     struct file_job job = {
         .file = f, .data = data, .wanted_crc = crc, .err = err};
-    PRE(!f->id.sealed && !f->granted);
+    PRE(!f->id.sealed);
+    PRE(!f->granted);
     PRE(data.len <= GFS_CHUNK_BYTES - f->length);
     if (f->length % PAGE_BYTES || data.len < DIRECT_BYTES_MIN)
         return chunk_file_append(f, data, crc, err);

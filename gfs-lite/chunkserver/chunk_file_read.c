@@ -105,7 +105,8 @@ static int read_run(struct range_read *r,
                     uint32_t *good,
                     struct err *err)
 {
-    PRE(count > 0 && block + count <= CHUNK_BLOCKS_MAX);
+    PRE(count > 0);
+    PRE(block + count <= CHUNK_BLOCKS_MAX);
     int rc = chunk_file__read_bytes(
         r->file->file, CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES, dst,
         (size_t)count * CHUNK_BLOCK_BYTES, err);
@@ -155,7 +156,8 @@ static int read_range(struct range_read *r,
                       char *dst,
                       struct err *err)
 {
-    PRE(offset <= r->length && len <= r->length - offset);
+    PRE(offset <= r->length);
+    PRE(len <= r->length - offset);
     while (len > 0) {
         uint32_t whole = len / CHUNK_BLOCK_BYTES;
         uint32_t step;
@@ -172,7 +174,8 @@ static int read_range(struct range_read *r,
         }
         if (rc)
             return rc;
-        INVARIANT(step > 0 && step <= len);
+        INVARIANT(step > 0);
+        INVARIANT(step <= len);
         offset += step;
         dst += step;
         len -= step;
@@ -220,7 +223,8 @@ bool chunk_file_is_ready(struct chunk_file *f,
                          uint32_t *crc)
 {
     struct range_read r = begin_read(f, true);
-    PRE(offset <= f->length && len <= f->length - offset);
+    PRE(offset <= f->length);
+    PRE(len <= f->length - offset);
     *crc = 0;
     if (!f->id.sealed || offset % CHUNK_BLOCK_BYTES || len % CHUNK_BLOCK_BYTES)
         return false;

@@ -17,9 +17,11 @@ static void forget_old_keys(struct chunkserver *cs)
     uint64_t now = world_mono_ns(cs->world);
     if (fault_hit("gfs.trust_old_proof"))
         return;
-    for (size_t i = 0; i < PROOF_KEYS_KEPT; i++)
+    for (size_t i = 0; i < PROOF_KEYS_KEPT; i++) {
+        INVARIANT(cs->key_named_ns[i] <= now);
         if (now - cs->key_named_ns[i] > cs->proof_grace_us * 1000)
             cs->keys[i].id = 0;
+    }
 }
 
 int chunkserver_check_proof(struct chunkserver *cs,

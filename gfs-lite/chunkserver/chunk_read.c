@@ -29,7 +29,8 @@ int chunkserver_find(struct chunkserver *cs,
         chunk_store_put(cs->store, c);
         return rc;
     }
-    POST(c->pins > 0 && c->file);
+    POST(c->pins > 0);
+    POST(c->file);
     *out = c;
     return 0;
 }
@@ -154,7 +155,8 @@ int chunkserver_handle_open(void *ctx, struct rpc_call *rpc, struct err *err)
         rc = chunkserver_find(cs, call.handle, call.version, &c, err);
     if (rc)
         return rc;
-    INVARIANT(c->file && c->handle == call.handle);
+    INVARIANT(c->file);
+    INVARIANT(c->handle == call.handle);
     answer.length = c->file->length;
     answer.version = c->version;
     answer.sealed = c->sealed;

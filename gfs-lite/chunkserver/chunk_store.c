@@ -30,7 +30,8 @@ struct stored_chunk *chunk_store__add(struct chunk_store *s,
 
 void chunk_store__free(struct stored_chunk *c)
 {
-    PRE(c->pins == 0 && !c->file);
+    PRE(c->pins == 0);
+    PRE(!c->file);
     mutex_close(&c->lock);
     cond_close(&c->grown);
     mem_free(c);
@@ -39,8 +40,11 @@ void chunk_store__free(struct stored_chunk *c)
 struct stored_chunk *chunk_store_get(struct chunk_store *s, uint64_t handle)
 {
     struct stored_chunk *c = id_map_get(&s->chunks, handle);
-    if (c)
-        c->pins++;
+    if (!c)
+        return NULL;
+    INVARIANT(!c->deleted); /* INV-1 */
+    INVARIANT(c->handle == handle);
+    c->pins++;
     return c;
 }
 
@@ -93,8 +97,9 @@ void chunk_store__note_open(struct chunk_store *s, struct stored_chunk *c)
 
 void chunk_store_update(struct chunk_store *s, struct stored_chunk *c)
 {
-    PRE(c->file && c->file->id.version >= c->version); /* INV-3 */
-    PRE(!c->sealed || c->file->length == c->length);   /* INV-3 */
+    PRE(c->file);
+    PRE(c->file->id.version >= c->version);          /* INV-3 */
+    PRE(!c->sealed || c->file->length == c->length); /* INV-3 */
     INVARIANT(s->bytes + c->file->length >= c->length);
     s->bytes += (uint64_t)c->file->length - c->length;
     c->length = c->file->length;
@@ -131,6 +136,7 @@ int chunk_store_file_locked(struct chunk_store *s,
                        (unsigned long long)c->handle);
     if (c->file)
         return 0;
+    PRE(!c->deleted || c->pins > 0); /* INV-1 */
     path = chunk_store__path(s, c->handle);
     rc = chunk_file_open(s->world, path, &c->file, err);
     mem_free(path);
@@ -139,6 +145,7 @@ int chunk_store_file_locked(struct chunk_store *s,
     if (rc == 0) {
         chunk_store__note_open(s, c);
         chunk_store_update(s, c);
+        INVARIANT(c->length == c->file->length);
     }
     if (rc == ERR_CORRUPT || rc == ERR_NOTFOUND)
         chunk_store_note_damage(s, c, err);

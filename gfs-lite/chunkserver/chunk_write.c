@@ -140,7 +140,8 @@ static int await_place(struct chunkserver *cs,
                        const struct chunk_call *call,
                        struct err *err)
 {
-    PRE(c->pins > 0 && c->file);
+    PRE(c->pins > 0);
+    PRE(c->file);
     uint64_t until_ns = world_mono_ns(cs->world) + GAP_TIMEOUT_US * 1000;
     int rc = chunkserver_check_writable(c, call->version, err);
     while (rc == 0 && c->file->length < call->offset) {
@@ -355,7 +356,8 @@ static int chunk_write_reserve(struct chunkserver *cs,
                          (unsigned long long)c->handle);
         } else {
             call->offset = at;
-            INVARIANT(at >= c->reserved && at <= GFS_CHUNK_BYTES);
+            INVARIANT(at >= c->reserved);
+            INVARIANT(at <= GFS_CHUNK_BYTES);
             c->reserved = at + (uint32_t)len;
         }
     }

@@ -55,7 +55,8 @@ int chunkserver_open(struct world *w,
                      struct err *err)
 {
     struct chunkserver *cs = mem_zalloc(1, sizeof(*cs));
-    PRE(opts->dir && opts->namenodes);
+    PRE(opts->dir);
+    PRE(opts->namenodes);
     int rc;
     *out = NULL;
     cs->world = w;
@@ -126,7 +127,8 @@ void chunkserver_close(struct chunkserver *cs)
     chunk_store_close(cs->store);
     mem_free(cs->address);
     mem_free(cs->machine);
-    INVARIANT(cs->copying == 0 && !cs->copies); /* INV-2 */
+    INVARIANT(cs->copying == 0);
+    INVARIANT(!cs->copies); /* INV-2 */
     mem_free(cs->rack);
     mem_free(cs->socket_path);
     mem_free(cs);

@@ -93,6 +93,8 @@ static int copy_from(struct chunkserver *cs,
 {
     char *path = chunk_store_copy_path(cs->store, o->handle);
     struct chunk_file *f;
+    PRE(cs->copying > 0);
+    PRE(cs->copying <= COPIES_MAX); /* INV-2 */
     int rc = chunk_file_create(cs->world, path, o->handle, o->version, &f, err);
     if (rc == 0) {
         rc = fetch_all(cs, o, source, f, err);
@@ -114,6 +116,7 @@ static int copy_from(struct chunkserver *cs,
 static bool is_here(struct chunkserver *cs, const struct copy_order *o)
 {
     const struct stored_chunk *c = id_map_get(&cs->store->chunks, o->handle);
+    INVARIANT(!c || !c->deleted); /* INV-1 of chunk_store.h */
     return c && !c->damaged && !c->failed && c->sealed &&
            c->version >= o->version && c->length == o->length;
 }

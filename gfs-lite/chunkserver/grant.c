@@ -44,6 +44,7 @@ int chunkserver_grant(struct chunkserver *cs,
     if (!c)
         return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
                        (unsigned long long)handle);
+    INVARIANT(c->pins > 0); /* INV-1 of chunk_store.h */
     mutex_lock(&c->lock);
     rc = grant_locked(cs, c, version, err);
     mutex_unlock(&c->lock);
@@ -75,6 +76,7 @@ int chunkserver_absorb(struct chunkserver *cs,
                        struct err *err)
 {
     int rc = 0;
+    PRE(c->pins > 0); /* INV-1 of chunk_store.h */
     if (!c->file || !c->file->grant.open)
         return 0;
     mutex_lock(&c->lock);

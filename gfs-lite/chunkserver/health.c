@@ -3,6 +3,7 @@
  * failing disk one chunk at a time; the probe tests the whole directory.
  */
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/chunkserver_state.h"
@@ -20,6 +21,7 @@ uint64_t chunkserver_probe_us(const struct chunkserver *cs)
 
 static void note_probe(struct chunkserver *cs, uint64_t begin_ns)
 {
+    PRE(begin_ns <= world_mono_ns(cs->world));
     cs->probe_us[cs->probe_count++ % PROBES_KEPT] =
         (world_mono_ns(cs->world) - begin_ns) / 1000;
 }

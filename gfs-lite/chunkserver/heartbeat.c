@@ -126,7 +126,8 @@ static int heartbeat_exchange(struct chunkserver *cs,
     struct buf body = BUF_INIT;
     struct buf report = BUF_INIT;
     int rc;
-    PRE(cs->address && cs->machine);
+    PRE(cs->address);
+    PRE(cs->machine);
     /* A disk that does not answer has no room. */
     (void)!chunkserver_get_space(cs, &h.capacity_bytes, &h.free_bytes, NULL);
     if (r->full)

@@ -37,7 +37,8 @@ static void add_to_batch(struct scrub *s, uint64_t handle)
         i--;
     for (; i > 0 && s->batch[i - 1] > handle; i--)
         s->batch[i] = s->batch[i - 1];
-    INVARIANT(i < BATCH && s->count <= BATCH);
+    INVARIANT(i < BATCH);
+    INVARIANT(s->count <= BATCH);
     s->batch[i] = handle;
 }
 
@@ -160,11 +161,13 @@ static void sync_old(struct chunkserver *cs)
     uint64_t now = world_now_us(cs->world);
     for (size_t i = 0; i < cs->store->open_count && !cs->stopping; i++) {
         struct stored_chunk *c = cs->store->open[i];
+        INVARIANT(c->file); /* INV-2 of chunk_store.h */
         if (c->file->grant.open)
             look_at_grant(cs, c);
     }
     for (size_t i = 0; i < cs->store->open_count && !cs->stopping; i++) {
         struct stored_chunk *c = cs->store->open[i];
+        INVARIANT(c->file); /* INV-2 of chunk_store.h */
         if (c->dirty_us && c->dirty_us + cs->sync_after_us <= now)
             sync_chunk(cs,
                        c); /* The array may change: the rest comes next time. */

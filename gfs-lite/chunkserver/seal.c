@@ -113,7 +113,8 @@ static int seal_locked(struct chunkserver *cs,
     if (c->sealed || c->file->length < length)
         return err_set(err, ERR_ABORTED, "chunk %llu has %u bytes here",
                        (unsigned long long)c->handle, c->length);
-    INVARIANT(!c->sealed && length <= c->file->length);
+    INVARIANT(!c->sealed);
+    INVARIANT(length <= c->file->length);
     if (c->failed)
         rc = chunk_file_rewrite(c->file, err);
     if (rc == 0)
@@ -139,6 +140,7 @@ int chunkserver_seal(struct chunkserver *cs,
                      struct err *err)
 {
     int rc;
+    PRE(c->pins > 0); /* INV-1 of chunk_store.h */
     mutex_lock(&c->lock);
     rc = seal_locked(cs, c, version, length, err);
     mutex_unlock(&c->lock);

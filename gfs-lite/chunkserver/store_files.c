@@ -86,8 +86,10 @@ static void begin_change(struct chunk_store *s, struct file_change *self)
 static void end_change(struct chunk_store *s, const struct file_change *self)
 {
     struct file_change **at = &s->changes;
-    while (*at != self)
+    while (*at != self) {
+        INVARIANT(*at); /* begin_change() */
         at = &(*at)->next;
+    }
     *at = self->next;
 }
 
@@ -183,7 +185,8 @@ int chunk_store_create(struct chunk_store *s,
         chunk_store_put(s, c);
         return rc;
     }
-    POST(c->file && c->pins > 0);
+    POST(c->file);
+    POST(c->pins > 0);
     chunk_store_report(s, c);
     *out = c;
     return 0;

@@ -28,6 +28,7 @@ static struct stored_chunk *find_behind(struct chunkserver *cs)
 
 static void write_back(struct chunkserver *cs, struct stored_chunk *c)
 {
+    PRE(c->file); /* INV-2 of chunk_store.h */
     c->pins++;
     chunk_file_write_back(c->file);
     if (chunk_file_lacks_room(c->file)) {
