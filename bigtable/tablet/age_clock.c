@@ -27,6 +27,7 @@ void age_clock_init(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
 static int64_t
 age_clock_trust(struct age_clock *c, int64_t wall_us, uint64_t mono_ns)
 {
+    PRE(mono_ns >= c->begun_ns);
     atomic_store(&c->offset_us, wall_us - mono_us(mono_ns));
     atomic_store(&c->since_ns, 0);
     return wall_us;

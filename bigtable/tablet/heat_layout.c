@@ -41,7 +41,8 @@ static void
 add_cut(struct heat_cuts *c, const struct heat_place *place, struct slice key)
 {
     char *to = c->bytes[c->count];
-    PRE(c->count < HEAT_RANGES_MAX && key.len <= HEAT_KEY_BYTES_MAX);
+    PRE(c->count < HEAT_RANGES_MAX);
+    PRE(key.len <= HEAT_KEY_BYTES_MAX);
     if (c->count == HEAT_RANGES_MAX - 1 || !is_next_cut(c, place, key))
         return;
     memcpy(to, key.data, key.len);
@@ -166,7 +167,8 @@ size_t heat_layout_bytes(const struct heat_layout *l)
 size_t heat_layout_find(const struct heat_layout *l, struct slice key)
 {
     size_t low = 0, high = l->count;
-    PRE(l->count >= 1 && l->count <= HEAT_RANGES_MAX);
+    PRE(l->count >= 1);
+    PRE(l->count <= HEAT_RANGES_MAX);
     while (high - low > 1) { /* bounds[low] <= key, or low is 0. */
         size_t middle = (low + high) / 2;
         if (slice_cmp(l->bounds[middle], key) <= 0)

@@ -217,7 +217,8 @@ void heat_log_append(struct heat_log *l, const struct heat_record *r)
 {
     struct heat_block *b;
     size_t before, charge;
-    PRE(r->span > 0 && r->layout->count > 0);
+    PRE(r->span > 0);
+    PRE(r->layout->count > 0);
     mutex_lock(&l->lock);
     if (l->count == 0 ||
         block_at(l, l->count - 1)->len + RECORD_BYTES_MAX > BLOCK_BYTES)
@@ -270,7 +271,8 @@ void heat_log_each(struct heat_log *l,
 {
     const struct heat_walk w = {from, to, fn, ctx};
     uint64_t number, end;
-    PRE(fn && from <= to);
+    PRE(fn);
+    PRE(from <= to);
     mutex_lock(&l->lock);
     number = l->dropped;
     end = number + l->count;

@@ -70,7 +70,8 @@ void heat_bounds_add(void *ctx, const struct heat_record *r)
 {
     struct heat_bounds *b = ctx;
     const struct heat_layout *l = r->layout;
-    PRE(l->count >= 1 && l->count <= HEAT_RANGES_MAX);
+    PRE(l->count >= 1);
+    PRE(l->count <= HEAT_RANGES_MAX);
     if (l == b->latest || !slice_eq_str(b->table, l->table))
         return;
     b->latest = l;
@@ -102,8 +103,11 @@ heat_bounds_list(struct heat_bounds *b, size_t max, size_t *count)
 
 void heat_matrix_init(struct heat_matrix *m)
 {
-    PRE(m->step > 0 && m->times > 0 && m->times <= HEAT_MATRIX_TIMES_MAX);
-    PRE(m->ranges > 0 && m->ranges <= HEAT_MATRIX_RANGES_MAX);
+    PRE(m->step > 0);
+    PRE(m->times > 0);
+    PRE(m->times <= HEAT_MATRIX_TIMES_MAX);
+    PRE(m->ranges > 0);
+    PRE(m->ranges <= HEAT_MATRIX_RANGES_MAX);
     m->values = mem_zalloc(m->times * m->ranges, sizeof(*m->values));
 }
 
@@ -148,7 +152,8 @@ static size_t find_ranges(const struct heat_matrix *m,
             low = middle + 1;
     }
     *last = low;
-    POST(*first <= *last && *last <= m->ranges);
+    POST(*first <= *last);
+    POST(*last <= m->ranges);
     return *last - *first + (slice_cmp(start, b[0]) < 0) +
            (b[m->ranges].len && !ends_by(end, b[m->ranges]));
 }
@@ -160,7 +165,8 @@ static void add_value(struct heat_matrix *m,
                       size_t last,
                       double value)
 {
-    PRE(first < last && last <= m->ranges);
+    PRE(first < last);
+    PRE(last <= m->ranges);
     for (uint32_t k = 0; k < r->span; k++) {
         uint32_t minute = r->minute + k;
         double *row;
@@ -176,7 +182,8 @@ void heat_matrix_add(void *ctx, const struct heat_record *r)
 {
     struct heat_matrix *m = ctx;
     const struct heat_layout *l = r->layout;
-    PRE(m->values && r->span > 0);
+    PRE(m->values);
+    PRE(r->span > 0);
     if (!slice_eq_str(m->table, l->table))
         return;
     for (size_t i = 0; i < l->count; i++) {

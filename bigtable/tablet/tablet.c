@@ -53,6 +53,7 @@ void tablet_retire(struct tablet *t)
 {
     for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
         struct tablet_group *g = t->groups[i];
+        INVARIANT(g->tablet == t);
         lsm_cancel(g->lsm);
         mutex_lock(&g->edit_lock);
         atomic_store(&g->retired, true);
@@ -62,8 +63,10 @@ void tablet_retire(struct tablet *t)
 
 void tablet_hold_edits(struct tablet *t)
 {
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
+        INVARIANT(t->groups[i]->tablet == t);
         mutex_lock(&t->groups[i]->edit_lock);
+    }
 }
 
 void tablet_release_edits(struct tablet *t, bool retired)

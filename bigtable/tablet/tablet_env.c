@@ -10,8 +10,11 @@ void tablet_env_init(struct tablet_env *env,
                      struct world *world,
                      const struct tablet_env_ops *ops)
 {
-    PRE(ops->wait_for_room && ops->frozen && ops->close_group);
-    PRE(ops->hold_file && ops->drop_file);
+    PRE(ops->wait_for_room);
+    PRE(ops->frozen);
+    PRE(ops->close_group);
+    PRE(ops->hold_file);
+    PRE(ops->drop_file);
     *env = (struct tablet_env){.ops = ops, .world = world};
     age_clock_init(&env->ages, (int64_t)world_now_us(world),
                    world_mono_ns(world));

@@ -173,6 +173,7 @@ static void heat_uncut(struct heat_counter *c,
         return;
     heat_layout_unref(c->layout);
     c->layout = heat_layout_new(place, NULL, 0, NULL);
+    POST(c->layout->count == 1); /* INV-2 */
 }
 
 /* Could the range be cut, as one that has more than one key? */
@@ -195,7 +196,8 @@ static bool can_be_cut(const struct heat_layout *l, size_t range)
 static bool is_uneven(const struct heat_counter *c)
 {
     const struct heat_layout *l = c->layout;
-    PRE(l->count >= 1 && l->count <= HEAT_RANGES_MAX);
+    PRE(l->count >= 1);
+    PRE(l->count <= HEAT_RANGES_MAX);
     for (unsigned k = LOAD_READS; k <= LOAD_WRITES; k++) {
         uint64_t sum = 0, most = 0;
         for (size_t i = 0; i < l->count; i++) {
@@ -274,6 +276,7 @@ static void
 heat_begin(struct heat_counter *c, struct heat_log *log, uint32_t minute)
 {
     uint32_t passed = minute > c->minute ? minute - c->minute : 0;
+    PRE(c->sample || c->layout->count == 1); /* INV-2 */
     memset(c->counts, 0, sizeof(c->counts));
     c->rows = 0;
     c->cuts -= MIN_OF(c->cuts, passed);
@@ -293,6 +296,7 @@ static void heat_turn(struct heat_counter *c,
 {
     bool waits;
     PRE(minute != c->last);
+    INVARIANT(c->minute <= c->last); /* INV-1 */
     waits = minute > c->last && minute - c->minute < HEAT_SPAN_MAX &&
             is_used_little(c, log);
     if (waits) {
@@ -316,7 +320,8 @@ static struct heat_counter *counter_new(struct heat_log *log,
                                         uint32_t minute)
 {
     struct heat_counter *c = mem_zalloc(1, sizeof(*c));
-    PRE(log && place->table);
+    PRE(log);
+    PRE(place->table);
     c->layout = heat_layout_new(place, NULL, 0, NULL);
     heat_begin(c, log, minute);
     return c;
@@ -370,6 +375,7 @@ void tablet_heat_add(struct tablet_heat *h,
         h->counter = counter_new(log, place, minute);
     if (h->counter->last != minute)
         heat_turn(h->counter, log, place, minute);
+    INVARIANT(h->counter->last == minute); /* INV-1 */
     counter_add(h->counter, place, op);
     mutex_unlock(&h->lock);
 }

@@ -88,7 +88,8 @@ static bool control_covers(const struct tablet_order *o, const struct tablet *t)
 
 static int drop_rows_of(struct job *j, struct tablet *t, struct err *err)
 {
-    PRE(j->table && j->order);
+    PRE(j->table);
+    PRE(j->order);
     if (control_covers(j->order, t))
         return drop_tablet_rows(j->server->store, j->table, err);
     return delete_rows(&j->server->store->env, j->table, j->order->row,
@@ -100,7 +101,8 @@ static void run_job(void *arg)
     struct job *j = arg;
     struct tablet *t = only_tablet(j->table);
 
-    PRE(j->fn && j->table);
+    PRE(j->fn);
+    PRE(j->table);
     if (!t) {
         j->rc = not_here(j->order->tablet, &j->err);
         return;
@@ -118,7 +120,8 @@ static int work_on(struct tablet_server *s,
     struct served *t;
     int rc = find_tablet(s, o->tablet, &t, err);
 
-    PRE(fn && o);
+    PRE(fn);
+    PRE(o);
     if (rc)
         return rc;
     INVARIANT(t->table); /* INV-2 of struct served. */
@@ -268,6 +271,7 @@ static int apply_schema(struct tablet_server *s,
         return rc;
     list = served_list(&s->served, &count);
     for (size_t i = 0; i < count; i++) {
+        INVARIANT(!list[i]->table || list[i]->table->id == list[i]->table_id);
         if (rc == 0 && list[i]->table && list[i]->table_id == r->id)
             rc = schemas_apply(s, list[i]->table, schema, r->generation, err);
         served_unref(list[i]);

@@ -168,7 +168,8 @@ static int replay_all(struct load *l, struct err *err)
 {
     const struct tablet_order *o = l->order;
     int rc;
-    PRE(l->table && l->tablet);
+    PRE(l->table);
+    PRE(l->tablet);
     begin_changes(l);
     rc = replay_logs(l->server, &l->origin, buf_slice(&l->tablet->start),
                      buf_slice(&l->tablet->end), o->sequencer, o->holders,
@@ -183,7 +184,8 @@ static void run_load(void *arg)
 {
     struct load *l = arg;
 
-    PRE(l->table && l->view);
+    PRE(l->table);
+    PRE(l->view);
     registry_look(l->server->store->registry, l->origin.id, open_files, l);
     if (l->rc == 0)
         l->rc = replay_all(l, &l->err);
@@ -232,7 +234,8 @@ static int open_tablet(struct load *l, struct err *err)
     server_in_thread(s, run_load, l);
     if (l->rc)
         return err_copy(err, &l->err);
-    POST(l->tablet && l->tablet->id == l->origin.id);
+    POST(l->tablet);
+    POST(l->tablet->id == l->origin.id);
     write_queue_raise(&s->store->env, MAX_OF(l->origin.sequence, l->sequence));
     return tablet_registry_publish(s->registry, l->origin.id, l->bytes > 0,
                                    err);
@@ -279,7 +282,8 @@ static void run_settling(void *arg)
 {
     struct settling *z = arg;
 
-    PRE(z->served && z->served->table); /* INV-2 of struct served. */
+    PRE(z->served);
+    PRE(z->served->table); /* INV-2 of struct served. */
     z->rc = store_flush_table(z->server->store, z->served->table, &z->err);
 }
 
@@ -309,7 +313,8 @@ static void tablet_load_serve(struct load *l, struct served *t)
     struct tablet_server *s = l->server;
     uint64_t id = l->tablet->id;
 
-    PRE(id == t->id && l->origin.epoch == t->epoch);
+    PRE(id == t->id);
+    PRE(l->origin.epoch == t->epoch);
     table_part_set_view(l->table, table_part_view_new(l->view->schema,
                                                       l->view->generation,
                                                       &l->tablet, 1));
@@ -351,7 +356,8 @@ static int load_row(struct tablet_server *s,
                              schema.schema, &l.origin, err);
     table_schema_close(&schema);
     if (rc == 0) {
-        INVARIANT(l.origin.id == t->id && l.origin.table == b.table);
+        INVARIANT(l.origin.id == t->id);
+        INVARIANT(l.origin.table == b.table);
         t->table_id = b.table;
         table_part_set_view(
             l.table,
@@ -375,6 +381,7 @@ static void refresh_schema(struct tablet_server *s, struct served *t)
     int rc = schemas_find(s, t->table_id, &schema, &err);
 
     PRE(t->table); /* It is served. */
+    PRE(t->table->id == t->table_id);
     if (rc == 0)
         rc = schemas_apply(s, t->table, schema.schema, schema.generation, &err);
     table_schema_close(&schema);
@@ -422,6 +429,7 @@ static int tablet_load_await(struct tablet_server *s,
            hash_map_get(&s->served.map, hash_key_u64(&o->tablet)))
         cond_wait(&s->served.changed, &s->served.lock);
     phase = atomic_load(&t->phase);
+    INVARIANT(phase == TABLET_LOADING || t->table); /* INV-2 */
     mutex_unlock(&s->served.lock);
     served_unref(t);
     if (phase == TABLET_SERVING)
@@ -454,6 +462,7 @@ int load_tablet(struct tablet_server *s,
     struct served *t;
     uint64_t start_ns = world_mono_ns(s->world);
     int rc;
+    PRE(atomic_load(&s->ready)); /* INV-1 */
     if (is_being_made(s, o->tablet))
         return err_set(err, ERR_UNAVAILABLE, "it comes of a split just now");
     t = served_add(&s->served, o->tablet, o->epoch);
@@ -479,6 +488,7 @@ int load_tablet(struct tablet_server *s,
                   (unsigned long long)(world_mono_ns(s->world) - start_ns) /
                       1000);
     }
+    POST(rc || t->table); /* INV-2 of struct served. */
     served_unref(t);
     return rc;
 }

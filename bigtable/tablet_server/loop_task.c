@@ -26,7 +26,8 @@ static void loop_task_main(void *arg)
 {
     struct loop_task *x = arg;
     x->fiber = fiber_self();
-    PRE(x->fiber && x->fn);
+    PRE(x->fiber);
+    PRE(x->fn);
     LIST_INSERT_HEAD(&x->all->running, x, link);
     x->fn(x->arg);
     LIST_REMOVE(x, link);

@@ -51,7 +51,8 @@ static int read_row(struct tablet_rows *r,
     struct quarry_row *row;
     int rc = quarry_read_row(table_of(r), key, &opts, &row, err);
 
-    PRE(key.len > 0 && out->bounds.len == 0);
+    PRE(key.len > 0);
+    PRE(out->bounds.len == 0);
     if (rc)
         return rc;
     if (!row)
@@ -174,7 +175,8 @@ static int create_row(struct tablet_rows *r,
     int rc = quarry_check_and_mutate(table_of(r), c->key, f, NULL, m, NULL,
                                      &there, err);
 
-    PRE(c->bounds.len > 0 && c->if_location.len == 0);
+    PRE(c->bounds.len > 0);
+    PRE(c->if_location.len == 0);
     *done = rc == 0 && !there;
     quarry_mutation_free(m);
     quarry_filter_free(f);

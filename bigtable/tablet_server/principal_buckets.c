@@ -89,7 +89,8 @@ void principal_buckets_set(struct principal_buckets *b,
         token_bucket_set_rate(&x->ops, (double)r.ops * share, now_ns);
         token_bucket_set_rate(&x->bytes, (double)r.bytes * share, now_ns);
         hash_map_put(&b->bounded, r.name, NULL)->pointer = x;
-        INVARIANT(x->ops.rate >= 0 && x->bytes.rate >= 0);
+        INVARIANT(x->ops.rate >= 0);
+        INVARIANT(x->bytes.rate >= 0);
     }
     free_all(&before);
 }
@@ -118,6 +119,7 @@ int principal_buckets_may(struct principal_buckets *b,
     if (has_ops && token_bucket_may(&x->bytes, now_ns, &again_us))
         return 0;
     x->refusals++;
+    INVARIANT(again_us > 0);
     return principal_refuse(principal, has_ops ? "bytes" : "ops",
                             has_ops ? x->bytes_limit : x->ops_limit, again_us,
                             err);
@@ -144,7 +146,8 @@ void principal_buckets_gather(const struct principal_buckets *b,
     while ((slot = hash_map_next(&b->bounded, &at)) != NULL) {
         const struct bounded *x = slot->value.pointer;
         char *name = mem_strndup(slot->key.data, slot->key.len);
-        INVARIANT(x->ops.rate >= 0 && x->bytes.rate >= 0);
+        INVARIANT(x->ops.rate >= 0);
+        INVARIANT(x->bytes.rate >= 0);
         metric_put(out, METRIC_tablet_principal_refusals, METRIC_LABELS(name),
                    (double)x->refusals);
         mem_free(name);

@@ -34,10 +34,12 @@ tablets_of(struct tablet_server *s, uint64_t table, size_t *count)
     struct served **list = served_list(&s->served, &all);
     *count = 0;
     for (size_t i = 0; i < all; i++) {
-        if (list[i]->table && list[i]->table_id == table)
+        if (list[i]->table && list[i]->table_id == table) {
+            INVARIANT(list[i]->table->id == table);
             list[(*count)++] = list[i];
-        else
+        } else {
             served_unref(list[i]);
+        }
     }
     return list;
 }
@@ -85,7 +87,8 @@ static int
 take_turn(struct table_rules *r, size_t i, uint64_t now, struct err *err)
 {
     uint64_t again_us;
-    PRE(i >= RATE_READS && i <= RATE_BYTES);
+    PRE(i >= RATE_READS);
+    PRE(i <= RATE_BYTES);
     if (token_bucket_may(&r->buckets[i], now, &again_us))
         return 0;
     INVARIANT(again_us > 0);
@@ -103,6 +106,7 @@ static bool has_rates(const struct served *t)
 static bool principals_are_bound(struct tablet_server *s,
                                  const struct served *t)
 {
+    PRE(t->rules || t->table_id == METADATA_TABLE_ID); /* rules_refresh() */
     return t->rules && principal_buckets_any(rule_book_principals(s->rules));
 }
 

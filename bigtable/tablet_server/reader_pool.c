@@ -33,7 +33,8 @@ struct reader_pool {
 
 static void reader_pool_run_job(struct pool_job *j)
 {
-    PRE(j->fn && !j->done);
+    PRE(j->fn);
+    PRE(!j->done);
     (void)fiber_set_context(j->context);
     if (j->context)
         span_note("reader queue", j->queued_ns, 0);
@@ -50,7 +51,8 @@ static void reader_pool_work(void *arg)
         p->idle++;
         while (!p->head && !p->stop)
             cond_wait(&p->work, &p->lock);
-        INVARIANT(p->idle > 0 && p->idle <= p->count); /* INV-1 */
+        INVARIANT(p->idle > 0);
+        INVARIANT(p->idle <= p->count); /* INV-1 */
         p->idle--;
         j = p->head;
         if (!j)

@@ -92,7 +92,8 @@ static int root_record_compose(const struct tablet_row *row,
     struct slice state = c->state.len ? c->state : buf_slice(&row->state);
     int rc = tablet_bounds_get(bounds, &r->bounds, err);
 
-    PRE(c->key.len == 0 && c->split.len == 0); /* It is never split. */
+    PRE(c->key.len == 0);
+    PRE(c->split.len == 0); /* It is never split. */
     r->split = c->drop_split  ? SLICE_EMPTY
                : c->split.len ? c->split
                               : buf_slice(&row->split);

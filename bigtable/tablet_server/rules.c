@@ -53,7 +53,8 @@ static bool is_administrator(const struct table_rules *r,
 {
     const struct access_list *l = r->book->cluster->list;
 
-    PRE(r->book && r->book->cluster);
+    PRE(r->book);
+    PRE(r->book->cluster);
     return l && (access_rights(l, principal, SLICE_LIT("*")) & ACCESS_OWN);
 }
 
@@ -243,7 +244,8 @@ struct rule_book *rule_book_new(struct tablet_server *s)
     hash_map_init(&b->tables, HASH_KEYS_BORROWED);
     b->cluster = new_rules(b, 0, "the cluster");
     b->principals = principal_buckets_new();
-    POST(b->cluster && !b->cluster->fresh);
+    POST(b->cluster);
+    POST(!b->cluster->fresh);
     return b;
 }
 
@@ -290,6 +292,7 @@ void rule_book_forget(struct rule_book *b, const struct chubby_handle *h)
 static struct table_rules *rules_of(struct rule_book *b, struct served *t)
 {
     union hash_value *v = hash_map_get(&b->tables, hash_key_u64(&t->table_id));
+    PRE(t->table); /* INV-2 of struct served. */
     return v ? v->pointer : new_rules(b, t->table_id, t->table->name);
 }
 
@@ -314,7 +317,8 @@ int rules_refresh(struct tablet_server *s, struct served *t, struct err *err)
         return 0;
     if (!t->rules)
         t->rules = rules_of(b, t);
-    INVARIANT(t->rules->table == t->table_id && t->rules->book == b);
+    INVARIANT(t->rules->table == t->table_id);
+    INVARIANT(t->rules->book == b);
     if (!b->cluster->fresh)
         rc = rules_refresh_table(b, b->cluster, err);
     if (rc == 0 && !t->rules->fresh)

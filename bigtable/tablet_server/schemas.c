@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/sync.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/store/store.h"
 #include "bigtable/tablet_server/tablet_server_state.h"
@@ -20,6 +21,8 @@ void table_schema_close(struct table_schema *t)
 
 static void schemas_forget(struct table_schema *t)
 {
+    INVARIANT(t->schema);
+    INVARIANT(t->name); /* schemas_remember() */
     table_schema_close(t);
     mem_free(t);
 }
@@ -36,7 +39,10 @@ void schemas_close(struct tablet_server *s)
 static struct table_schema *schemas_known(struct tablet_server *s, uint64_t id)
 {
     union hash_value *v = hash_map_get(&s->schemas, hash_key_u64(&id));
-    return v ? v->pointer : NULL;
+    struct table_schema *t = v ? v->pointer : NULL;
+    PRE(mutex_is_held(&s->schema_lock));
+    INVARIANT(!t || t->id == id);
+    return t;
 }
 
 /* Keep @schema, which moves in, as that of table @id. */
@@ -73,6 +79,7 @@ static int read_table(struct tablet_server *s,
     struct table_record r;
     struct schema *schema;
     int rc;
+    PRE(mutex_is_held(&s->schema_lock));
     *out = NULL;
     buf_printf(&path, BIGTABLE_LOCK_TABLES "/%s", name);
     rc = session_read_file(s->session, buf_cstr(&path), &bytes, err);
@@ -134,6 +141,7 @@ static int schemas_find_or_read(struct tablet_server *s,
         rc = err_set(err, ERR_NOTFOUND, "there is no table number %llu",
                      (unsigned long long)id);
     *out = t;
+    POST(rc || t->id == id);
     return rc;
 }
 

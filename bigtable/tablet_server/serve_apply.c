@@ -60,7 +60,9 @@ static enum write_durability durability_of(uint8_t d)
 static void
 serve_apply_fail(struct apply *a, size_t i, int rc, const struct err *why)
 {
-    PRE(i < a->count && rc != 0 && a->codes[i] == OPEN);
+    PRE(i < a->count);
+    PRE(rc != 0);
+    PRE(a->codes[i] == OPEN);
     a->codes[i] = rc;
     if (a->first.code == 0)
         a->first = *why;
@@ -70,7 +72,9 @@ serve_apply_fail(struct apply *a, size_t i, int rc, const struct err *why)
 
 static int take_changes(struct apply *a, struct slice bytes, struct err *err)
 {
-    PRE(a->mutations && a->tablets && a->codes);
+    PRE(a->mutations);
+    PRE(a->tablets);
+    PRE(a->codes);
     for (size_t i = 0; i < a->count; i++) {
         struct err mistake = ERR_INIT;
         struct row_change c;
@@ -183,7 +187,9 @@ static int begin_changes(struct apply *a, struct part *p, struct err *err)
     size_t kept = 0;
     int rc;
 
-    PRE(p->served && p->view && !p->begun);
+    PRE(p->served);
+    PRE(p->view);
+    PRE(!p->begun);
     if (a->origin.session == 0 || p->count == 0)
         return 0;
     states = mem_alloc(p->count * sizeof(*states));
@@ -219,7 +225,9 @@ static void open_part(struct apply *a, struct part *p)
     struct err err = ERR_INIT;
     uint64_t bytes = 0;
     size_t kept = 0;
-    PRE(!p->served && !p->view && p->done == 0);
+    PRE(!p->served);
+    PRE(!p->view);
+    PRE(p->done == 0);
     int rc = find_tablet(a->server, p->tablet, &p->served, &err);
     if (rc == 0)
         rc = rules_refresh(a->server, p->served, &err);
@@ -319,7 +327,8 @@ static bool apply_open(struct apply *a, int64_t now_us)
         if (p->done == p->count)
             continue;
         r.table = p->served->table;
-        INVARIANT(p->done < p->count && p->served);
+        INVARIANT(p->done < p->count);
+        INVARIANT(p->served);
         r.count = change_apply_run(r.mutations, p->count - p->done, &foreign);
         if (foreign) {
             apply_foreign(a, &r, now_us);

@@ -38,6 +38,7 @@ static int serve_change_begin(struct tablet_server *s,
                               struct err *err)
 {
     int rc = serving_begin(s, out, tablet, 0, err);
+    INVARIANT(rc || out->view->tablet_count == 1);
     if (rc == 0 && !tablet_contains(out->view->tablets[0], row))
         rc = not_here(tablet, err);
     return rc;
@@ -56,7 +57,8 @@ static int begin_change(const struct serving *v,
     enum change_state state = CHANGE_BEGUN;
     int rc = 0;
 
-    PRE(v->served && v->served->table);
+    PRE(v->served);
+    PRE(v->served->table);
     if (o->session)
         rc = done_changes_begin(d, o->session, o->floor, &sequence, 1, &state,
                                 err);
@@ -76,7 +78,8 @@ static void end_change(const struct serving *v,
                        const struct change_origin *o,
                        uint64_t sequence)
 {
-    PRE(v->served && v->served->table);
+    PRE(v->served);
+    PRE(v->served->table);
     if (o->session)
         done_changes_end(v->served->table->done, o->session, &sequence, 1);
 }
@@ -88,7 +91,8 @@ static int serve_change_settle(const struct serving *v,
                                int rc,
                                struct err *err)
 {
-    PRE(v->served && v->view);
+    PRE(v->served);
+    PRE(v->view);
     if (rc == 0)
         atomic_fetch_add(&v->served->writes, 1);
     if (rc == 0)
@@ -159,7 +163,8 @@ static int do_check(struct tablet_server *s,
 {
     struct check_reply reply = {.matched = false};
     int rc;
-    PRE(v->served && v->view); /* begun */
+    PRE(v->served);
+    PRE(v->view); /* begun */
     rules_pay(s, v->served, call->principal, RATE_WRITES, 1,
               call->attachment.len);
     rc = row_check_and_mutate(

@@ -67,7 +67,8 @@ static void run_describe(void *arg)
 {
     struct describe_job *j = arg;
     const struct table_part_view *v = j->serving->view;
-    PRE(!j->uses && v->tablet_count > 0);
+    PRE(!j->uses);
+    PRE(v->tablet_count > 0);
     j->uses = mem_zalloc(v->schema->family_count + 1, sizeof(*j->uses));
     family_use_add(v->tablets[0], v->schema, true, j->uses);
 }
@@ -76,7 +77,8 @@ static void describe_families(const struct schema *schema,
                               const struct family_use *uses,
                               struct describe_reply *r)
 {
-    PRE(!r->families && r->family_count == 0);
+    PRE(!r->families);
+    PRE(r->family_count == 0);
     r->families = mem_zalloc(schema->family_count + 1, sizeof(*r->families));
     r->family_count = schema->family_count;
     for (size_t i = 0; i < schema->family_count; i++)

@@ -85,7 +85,8 @@ static int compare_lookups(const void *a, const void *b)
 
 static int take_lookups(struct each *e, struct slice rest, struct err *err)
 {
-    PRE(e->all && e->sorted);
+    PRE(e->all);
+    PRE(e->sorted);
     for (size_t i = 0; i < e->count; i++) {
         bool more;
         int rc = row_lookup_next(&rest, &e->all[i].l, &more, err);
@@ -114,7 +115,8 @@ static void cut_into_batches(struct each *e)
         b->count++;
         e->of[f->index] = b;
     }
-    POST(e->batch_count > 0 && e->batch_count <= e->count);
+    POST(e->batch_count > 0);
+    POST(e->batch_count <= e->count);
 }
 
 /* --- outcomes ------------------------------------------------------------ */
@@ -122,7 +124,8 @@ static void cut_into_batches(struct each *e)
 static void
 serve_each_fail(struct each *e, const struct found *f, int rc, struct err *why)
 {
-    PRE(f->index < e->count && rc != 0);
+    PRE(f->index < e->count);
+    PRE(rc != 0);
     e->codes[f->index] = rc;
     if (e->first.code == 0)
         e->first = *why;
@@ -211,7 +214,8 @@ static int make_spec(struct batch *b,
     struct quarry_read_options o;
     int rc = read_options_get(options, a, &o, err);
 
-    PRE(b->count > 0 && !b->list[0]->l.is_cell);
+    PRE(b->count > 0);
+    PRE(!b->list[0]->l.is_cell);
     if (rc)
         return rc;
     for (size_t i = 0; i < b->count; i++)
@@ -260,7 +264,8 @@ read_one_cell(struct batch *b, struct serving *v, size_t i, struct err *err)
     bool found = false;
     int rc = check_room(e, err);
 
-    PRE(i < b->count && b->list[i]->l.is_cell);
+    PRE(i < b->count);
+    PRE(b->list[i]->l.is_cell);
     if (rc == 0)
         rc = rules_may(e->server, v->served, e->principal, f->l.family,
                        ACCESS_READ, err);
@@ -374,7 +379,8 @@ static void put_answers(struct each *e, struct rpc_call *call)
 
 static void begin_each(struct each *e, uint32_t count)
 {
-    PRE(!e->all && e->count == 0);
+    PRE(!e->all);
+    PRE(e->count == 0);
     arena_init(&e->arena);
     e->count = count;
     e->all = arena_zalloc(&e->arena, count * sizeof(*e->all));

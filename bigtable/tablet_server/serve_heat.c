@@ -117,7 +117,8 @@ static int serve_bounds(struct heat_job *j, struct rpc_call *call)
     struct heat_reply reply;
     const struct slice *keys;
     size_t count;
-    PRE(r->bounds_max > 0 && r->bounds_max <= HEAT_BOUNDS_MAX);
+    PRE(r->bounds_max > 0);
+    PRE(r->bounds_max <= HEAT_BOUNDS_MAX);
     j->bounds = heat_bounds_new(r->table, r->start, r->end);
     reader_pool_run(j->server->readers, run_heat, j);
     keys = heat_bounds_list(j->bounds, r->bounds_max, &count);

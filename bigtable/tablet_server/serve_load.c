@@ -108,7 +108,8 @@ static void run_load(void *arg)
     struct table_part *t = j->serving->served->table;
     uint64_t load = load_number(j->id);
 
-    PRE(j->serving->served && j->serving->view);
+    PRE(j->serving->served);
+    PRE(j->serving->view);
     /* Ask first whether the tablet has the load: then its files need not be
      * there. */
     j->rc =
@@ -129,7 +130,8 @@ static int serve_load_files(struct tablet_server *s,
     struct load_job j = {.server = s, .serving = v, .id = r->id};
     struct load_list l;
     struct arena a;
-    PRE(v->served && v->view);
+    PRE(v->served);
+    PRE(v->view);
     int rc = rules_may_all(s, v->served, call->principal, v->view->schema, NULL,
                            ACCESS_WRITE, err);
     if (rc)

@@ -192,7 +192,8 @@ static int read_rows(struct read_job *j, struct err *err)
 static int open_script(struct read_job *j, struct err *err)
 {
     int rc;
-    PRE(!j->script && !j->program);
+    PRE(!j->script);
+    PRE(!j->program);
     if (script_is_native(j->source))
         return script_filter_new(j->source, j->fuel, &j->script, err);
     rc = program_get(j->server->programs, j->source, false, false, &j->program,
@@ -236,7 +237,8 @@ static int serve_read_run(struct read_job *j, struct err *err)
     struct served *t = j->serving.served;
     uint64_t start_ns = world_mono_ns(j->server->world);
     uint64_t took_ns;
-    PRE(j->serving.view && j->rc == 0);
+    PRE(j->serving.view);
+    PRE(j->rc == 0);
     j->queued_ns = start_ns;
     if (is_single_row(j)) {
         run_read(j); /* Mostly from memory; a file is waited for by parking. */

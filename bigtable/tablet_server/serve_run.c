@@ -63,7 +63,8 @@ static int open_run(struct run_job *j, struct err *err)
         .seed = set->seed,
     };
 
-    PRE(j->program && !j->run);
+    PRE(j->program);
+    PRE(!j->run);
     if (set->has_table_output) {
         j->table_output =
             mem_strndup(set->table_output.data, set->table_output.len);
@@ -90,7 +91,8 @@ static int run_rows(struct run_job *j, struct err *err)
     int rc = scan_new(j->serving.view, &j->serving.spec,
                       tablet_env_age_us(&j->server->store->env), &scan, err);
 
-    PRE(j->run && j->serving.view);
+    PRE(j->run);
+    PRE(j->serving.view);
     if (rc)
         return rc;
     while ((rc = scan_next(scan, &row, err)) == 0 && row) {
@@ -116,7 +118,8 @@ static void serve_run_on_thread(void *arg)
     struct run_job *j = arg;
     const struct run_settings *set = &j->request.settings;
 
-    PRE(j->serving.view && j->end_ns > 0);
+    PRE(j->serving.view);
+    PRE(j->end_ns > 0);
     j->rc =
         program_get(j->server->programs, j->request.source, set->ignore_undefs,
                     set->defer_tables, &j->program, &j->err);

@@ -55,6 +55,8 @@ static void survey_tablet(struct tablet_server *s,
                                     .end = SLICE_EMPTY};
     if (!v)
         return;
+    INVARIANT(t->table); /* INV-2 of struct served. */
+    INVARIANT(v->tablet_count == 1);
     rates = load_meter_rates(&v->tablets[0]->load, world_mono_ns(s->world));
     out->table = slice_str(t->table->name);
     out->start = buf_slice(&v->tablets[0]->start);
@@ -202,6 +204,7 @@ static void put_examination(struct tablet_server *s,
     struct arena a;
     struct examination e = {.table = v->served->table_id,
                             .epoch = v->served->epoch};
+    PRE(v->served->table->id == v->served->table_id);
     arena_init(&a);
     e.group_count = MIN_OF(atomic_load(&t->group_count), schema->group_count);
     e.groups = arena_zalloc(&a, (e.group_count + 1) * sizeof(*e.groups));

@@ -34,8 +34,11 @@ void tablet_move(struct served *t, enum tablet_phase to)
 
 bool tablet_begin_unload(struct served *t, enum tablet_phase *now)
 {
+    bool won;
     *now = TABLET_SERVING;
-    return atomic_compare_exchange_strong(&t->phase, now, TABLET_UNLOADING);
+    won = atomic_compare_exchange_strong(&t->phase, now, TABLET_UNLOADING);
+    INVARIANT(!won || t->table); /* INV-2 */
+    return won;
 }
 
 void served_set_init(struct served_set *s)
@@ -91,10 +94,10 @@ void served_unref(struct served *t)
     mem_free(t);
 }
 
-/* PRE: the lock is held, as in note_left(). */
 static bool has_left(struct served_set *s, uint64_t id, uint64_t epoch)
 {
     const union hash_value *v = hash_map_get(&s->left, hash_key_u64(&id));
+    PRE(mutex_is_held(&s->lock));
     return v && v->number >= epoch;
 }
 
@@ -102,6 +105,7 @@ static void note_left(struct served_set *s, uint64_t id, uint64_t epoch)
 {
     bool added;
     union hash_value *v = hash_map_put(&s->left, hash_key_u64(&id), &added);
+    PRE(mutex_is_held(&s->lock));
     v->number = added ? epoch : MAX_OF(v->number, epoch);
     POST(v->number >= epoch);
 }
@@ -146,6 +150,7 @@ void served_remove(struct served_set *s, struct served *t)
     bool removed;
     mutex_lock(&s->lock);
     removed = remove_it(s, t);
+    INVARIANT(!removed || atomic_load(&t->references) > 1); /* INV-4 */
     mutex_unlock(&s->lock);
     if (removed)
         served_unref(t);
@@ -156,6 +161,7 @@ void served_leave(struct served_set *s, struct served *t)
     bool removed;
     mutex_lock(&s->lock);
     removed = remove_it(s, t);
+    INVARIANT(!removed || atomic_load(&t->references) > 1); /* INV-4 */
     note_left(s, t->id, t->epoch);
     POST(has_left(s, t->id, t->epoch));
     mutex_unlock(&s->lock);
@@ -175,6 +181,7 @@ bool served_refuse(struct served_set *s, uint64_t id, uint64_t epoch)
     here = t && t->epoch == epoch;
     if (!here)
         note_left(s, id, epoch);
+    POST(here || has_left(s, id, epoch));
     mutex_unlock(&s->lock);
     return !here;
 }
@@ -196,6 +203,8 @@ void served_start(struct served_set *s,
     PRE(table);
     mutex_lock(&s->lock);
     PRE(!t->table); /* INV-2 */
+    PRE(table->id == t->table_id);
+    PRE(atomic_load(&t->phase) == TABLET_LOADING); /* INV-1 */
     t->loaded_at_us = now_us;
     t->table = table_part_ref(table);
     tablet_move(t, TABLET_SERVING);

@@ -42,7 +42,8 @@ int find_tablet(struct tablet_server *s,
         return err_set(err, ERR_UNAVAILABLE, "tablet %llu is on its way",
                        (unsigned long long)id);
     }
-    INVARIANT(t->table && t->id == id); /* INV-2 of struct served. */
+    INVARIANT(t->table);
+    INVARIANT(t->id == id); /* INV-2 of struct served. */
     *out = t;
     return 0;
 }
@@ -109,6 +110,7 @@ int serving_begin(struct tablet_server *s,
     out->view = table_part_get_view(out->served->table);
     if (!out->view)
         return not_here(id, err);
+    INVARIANT(out->view->tablet_count == 1);
     if (generation <= out->view->generation)
         return 0;
     server_spawn(s, serving_refresh, id);
@@ -142,7 +144,8 @@ int serving_may_read(struct tablet_server *s,
 {
     int rc;
 
-    PRE(v->served && v->view);
+    PRE(v->served);
+    PRE(v->view);
     rc = rules_may_read(s, v->served, principal, v->view->schema,
                         v->spec.families, v->spec.filter, err);
     return rc ? rc : rules_may_go(s, v->served, principal, RATE_READS, err);

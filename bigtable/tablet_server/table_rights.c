@@ -35,6 +35,7 @@ static int check_metadata(struct tablet_server *s,
                           enum access_right right,
                           struct err *err)
 {
+    PRE(right != 0);
     if (t->table_id != METADATA_TABLE_ID || right == ACCESS_READ ||
         cluster_roles_may_order(s->options.roles, principal))
         return 0;
@@ -73,7 +74,8 @@ static int rights_allow(struct tablet_server *s,
                         enum access_right right,
                         struct err *err)
 {
-    PRE(right != 0 && r->list);
+    PRE(right != 0);
+    PRE(r->list);
     if ((g->everywhere & (unsigned)right) ||
         (rules__rights(r, g, principal, family) & (unsigned)right))
         return 0;
@@ -136,6 +138,7 @@ int rules_may_all(struct tablet_server *s,
                   enum access_right right,
                   struct err *err)
 {
+    PRE(right != 0);
     return may_families(s, t, principal, schema, by_id, NULL, right, err);
 }
 
@@ -164,6 +167,8 @@ int rules_may_change(struct tablet_server *s,
     int rc = check_metadata(s, t, principal, ACCESS_WRITE, err);
     if (rc || is_free(s, t, principal))
         return rc;
+    INVARIANT(t->rules);
+    INVARIANT(t->rules->list); /* It is not free. */
     g = rules__grants(t->rules, principal);
     if (g->everywhere & ACCESS_WRITE)
         return 0;
@@ -188,6 +193,8 @@ int rules_may_look(struct tablet_server *s,
     const struct grants *g;
     if (is_free(s, t, principal))
         return 0;
+    INVARIANT(t->rules);
+    INVARIANT(t->rules->list); /* It is not free. */
     g = rules__grants(t->rules, principal);
     if (g->anywhere || g->is_administrator)
         return 0;

@@ -73,6 +73,7 @@ static int check_order(struct tablet_server *s,
 {
     struct order_head h;
     int rc = order_head_get(call->body, &h, err);
+    PRE(s->number != 0); /* INV-1 */
     if (rc == 0)
         rc = check_number(s, h.server, err);
     if (rc)
@@ -92,6 +93,7 @@ static int check_gate(struct tablet_server *s,
         rc = check_ready(s, err);
     if (rc == 0 && gate == GATE_ORDER)
         rc = check_order(s, call, err);
+    POST(rc || atomic_load(&s->ready)); /* INV-1 */
     return rc;
 }
 
@@ -101,8 +103,8 @@ static int serve_call(void *ctx, struct rpc_call *call, struct err *err)
     const struct tablet_method *m;
     int rc;
 
-    PRE(call->method >= TABLET_LOAD &&
-        call->method - TABLET_LOAD < ARRAY_LEN(methods));
+    PRE(call->method >= TABLET_LOAD);
+    PRE(call->method - TABLET_LOAD < ARRAY_LEN(methods));
     m = &methods[call->method - TABLET_LOAD];
     PRE(m->gate != 0);
     rc = check_gate(s, m->gate, call, err);

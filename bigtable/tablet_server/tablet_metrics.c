@@ -103,7 +103,8 @@ note_load(struct tablet_sums *sums, const struct tablet *t, const char *table)
         load_meter_rates(&t->load, world_mono_ns(t->env->world));
     union hash_value *most =
         hash_map_put(&sums->hottest, slice_str(table), NULL);
-    PRE(r.reads >= 0 && r.writes >= 0);
+    PRE(r.reads >= 0);
+    PRE(r.writes >= 0);
     most->number = MAX_OF(most->number, (uint64_t)(r.reads + r.writes));
 }
 
@@ -328,6 +329,9 @@ void tablet_server_gather(struct tablet_server *s, struct metric_set *out)
                          &s->recovery_seconds);
     if (!is_ready)
         return;
+    INVARIANT(s->number != 0); /* INV-1 */
+    INVARIANT(s->log);
+    INVARIANT(s->store);
     put_tablets(s, out);
     rules_gather(s->rules, out);
     put_key(s, out);

@@ -143,7 +143,8 @@ int record_write(const struct record_writer *w,
     uint64_t pause_us = PAUSE_MIN_US;
     bool decided = false;
     int rc = 0;
-    PRE(w->rows && w->is_over);
+    PRE(w->rows);
+    PRE(w->is_over);
     PRE(!(c.drop_split && c.split.len));
     c.key = buf_slice(&p->key);
     for (;;) {
@@ -196,7 +197,9 @@ static int record_writer_create(const struct record_writer *w,
     uint64_t pause_us = PAUSE_MIN_US;
     bool decided = false;
 
-    PRE(c->bounds.len && c->location.len && c->state.len);
+    PRE(c->bounds.len);
+    PRE(c->location.len);
+    PRE(c->state.len);
     for (;;) {
         int rc;
         if (is_over(w))
@@ -224,7 +227,8 @@ int record_put_half(const struct record_writer *w,
                                   .event = "split"};
     int rc = tablet_record_get(split, r, err);
 
-    PRE(lower->key.len > 0 && split.len > 0);
+    PRE(lower->key.len > 0);
+    PRE(split.len > 0);
     if (rc == 0) {
         tablet_bounds_put(&r->bounds, &bounds);
         tablet_location_put(&r->location, &location);

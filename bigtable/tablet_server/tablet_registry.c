@@ -102,6 +102,7 @@ static struct registered *tablet_registry_take(struct tablet_registry *r,
     if (!t)
         return NULL;
     mutex_lock(&t->lock);
+    INVARIANT(t->id == id);
     if (!t->gone) {
         registered_check(t);
         return t;
@@ -114,6 +115,7 @@ static struct registered *tablet_registry_take(struct tablet_registry *r,
 static void tablet_registry_give(struct tablet_registry *r,
                                  struct registered *t)
 {
+    PRE(mutex_is_held(&t->lock));
     registered_check(t);
     mutex_unlock(&t->lock);
     tablet_registry_unref(r, t);
@@ -125,6 +127,7 @@ static bool tablet_registry_put(struct tablet_registry *r, struct registered *t)
 {
     union hash_value *v;
     bool added;
+    PRE(!t->gone); /* INV-3 */
     mutex_lock(&r->lock);
     v = hash_map_put(&r->tablets, hash_key_u64(&t->id), &added);
     if (added)
@@ -136,17 +139,18 @@ static bool tablet_registry_put(struct tablet_registry *r, struct registered *t)
 /* Put the new entry @t, and take and lock it. */
 static void put_locked(struct tablet_registry *r, struct registered *t)
 {
+    PRE(t->references == 1);
     t->references++;
     mutex_lock(&t->lock);
     if (!tablet_registry_put(r, t))
         PANIC("the id of a tablet was given twice");
 }
 
-/* PRE: @t is locked. */
 static void tablet_registry_drop(struct tablet_registry *r,
                                  struct registered *t)
 {
     bool removed;
+    PRE(mutex_is_held(&t->lock));
     PRE(!t->gone); /* INV-3 */
     t->gone = true;
     mutex_lock(&r->lock);
@@ -182,7 +186,8 @@ static void put_logs(const struct tablet_registry *r,
                      const struct registered *t,
                      struct tablet_state *s)
 {
-    PRE(s->log_count == 0 && t->log_count < TABLET_LOGS_MAX);
+    PRE(s->log_count == 0);
+    PRE(t->log_count < TABLET_LOGS_MAX);
     s->logs[s->log_count++] = r->options.server;
     for (size_t i = 0; i < t->log_count; i++)
         s->logs[s->log_count++] = t->logs[i];
@@ -199,7 +204,8 @@ static void put_state(const struct tablet_registry *r,
     const struct manifest_tablet *t = &state->tablets[0];
     struct tablet_state *s;
 
-    PRE(state->tablet_count == 1 && t->load_count <= STATE_LOADS_MAX);
+    PRE(state->tablet_count == 1);
+    PRE(t->load_count <= STATE_LOADS_MAX);
     s = mem_zalloc(1, sizeof(*s));
     struct buf groups = BUF_INIT;
     struct buf changes = BUF_INIT;
@@ -246,7 +252,8 @@ static void apply_to_copy(const struct manifest_state *from,
 static void swap_state(struct registered *t, struct manifest_state *next)
 {
     struct manifest_state old = t->state;
-    PRE(next->tablet_count == 1 && next->tablets[0].id == t->id); /* INV-1 */
+    PRE(next->tablet_count == 1);
+    PRE(next->tablets[0].id == t->id); /* INV-1 */
     t->state = *next;
     manifest_state_close(&old);
 }
@@ -258,6 +265,7 @@ static int is_lost(struct tablet_registry *r,
                    int rc,
                    struct err *err)
 {
+    PRE(mutex_is_held(&t->lock));
     if (rc != ERR_CANCELLED)
         return rc;
     err_wrap(err, "tablet %llu", (unsigned long long)t->id);
@@ -278,6 +286,7 @@ static int write_state(struct tablet_registry *r,
     int rc;
 
     PRE(!t->gone);
+    PRE(mutex_is_held(&t->lock));
     put_state(r, t, next, true, &state);
     c.state = buf_slice(&state);
     rc = record_write(&r->writer, &t->place, &c, err);
@@ -341,6 +350,9 @@ static int write_split(struct tablet_registry *r,
     struct buf split = BUF_INIT;
     struct tablet_row_change c = {.event = "split"};
     int rc;
+    PRE(!t->gone);
+    PRE(tablet_registry_has(r, upper->id)); /* INV-5 */
+    PRE(tablet_registry_has(r, lower->id)); /* INV-5 */
     put_state(r, upper, &upper->state, true, &upper_state);
     put_state(r, lower, &lower->state, true, &lower_state);
     put_bounds(&upper->state.tablets[0], &bounds);
@@ -403,12 +415,15 @@ static int commit_to(struct tablet_registry *r,
                      struct err *err)
 {
     struct manifest_state next;
+    PRE(mutex_is_held(&t->lock));
+    PRE(!t->gone); /* INV-3 */
     apply_to_copy(&t->state, edit, &next);
     if (next.tablet_count == 2) {
         INVARIANT(!t->loading);
         return tablet_registry_split(r, t, &next, err);
     }
-    INVARIANT(next.tablet_count == 1 && next.tablets[0].id == t->id);
+    INVARIANT(next.tablet_count == 1);
+    INVARIANT(next.tablets[0].id == t->id);
     if (!t->loading)
         return write_state(r, t, &next, NULL, err);
     swap_state(t, &next);
@@ -537,6 +552,8 @@ static int tablet_registry_add_row(struct tablet_registry *r,
     rc = take_state(t, &b, s, table, schema, err);
     if (rc == 0 && t->log_count == TABLET_LOGS_MAX)
         rc = err_set(err, ERR_TOOBIG, "it needs too many logs");
+    INVARIANT(rc || t->state.tablet_count == 1);     /* INV-1 */
+    INVARIANT(rc || t->log_count < TABLET_LOGS_MAX); /* INV-4 */
     if (rc == 0 && !tablet_registry_put(r, t))
         rc = err_set(err, ERR_EXISTS, "it is here already");
     if (rc == 0)
@@ -568,6 +585,8 @@ static struct registered *tablet_registry_need(struct tablet_registry *r,
     if (!t)
         err_set(err, ERR_CANCELLED, "tablet %llu is not here any more",
                 (unsigned long long)tablet);
+    POST(!t || mutex_is_held(&t->lock));
+    POST(!t || !t->gone); /* INV-3 */
     return t;
 }
 
@@ -633,7 +652,8 @@ int tablet_registry_release(struct tablet_registry *r,
         return ERR_CANCELLED;
     PRE(!t->loading);
     rc = tablet_location_get(buf_slice(&t->place.location), &l, err);
-    INVARIANT(rc == 0 && l.server == r->options.server);
+    INVARIANT(rc == 0);
+    INVARIANT(l.server == r->options.server);
     l.server = 0;
     l.address = SLICE_EMPTY;
     tablet_location_put(&l, &location);
@@ -710,6 +730,7 @@ tablet_registry_new(const struct tablet_registry_options *opts)
     static const struct registry_ops ops = {
         tablet_registry_commit, tablet_registry_look, free_registry};
     struct tablet_registry *r = mem_zalloc(1, sizeof(*r));
+    PRE(opts->rows);
     r->base.ops = &ops;
     r->options = *opts;
     r->writer = (struct record_writer){.world = opts->world,

@@ -215,7 +215,8 @@ static int open_log(struct tablet_server *s, struct err *err)
                                          .fenced = on_fenced,
                                          .ctx = s};
 
-    PRE(s->number != 0 && s->fs);
+    PRE(s->number != 0);
+    PRE(s->fs);
     replay_log_dir(s->number, dir);
     return shared_log_open(&o, &s->log, err);
 }
@@ -245,7 +246,9 @@ static int open_store(struct tablet_server *s, struct err *err)
                                     .replaced = tablet_was_split,
                                     .ctx = s};
     int rc;
-    PRE(s->number && s->log && !s->store);
+    PRE(s->number);
+    PRE(s->log);
+    PRE(!s->store);
     s->registry = tablet_registry_new(&registry);
     sharing.registry = tablet_registry_base(s->registry);
     rc = store_open_shared(s->world, &o, &sharing, &s->store, err);
@@ -296,7 +299,10 @@ static void run_starter(void *arg)
             log_info(s->world, "tablet", "joined number=%llu address=%s",
                      (unsigned long long)s->number, s->address);
             PRE(!atomic_load(&s->ready)); /* INV-1 */
-            INVARIANT(s->number && s->session && s->store && s->registry);
+            INVARIANT(s->number);
+            INVARIANT(s->session);
+            INVARIANT(s->store);
+            INVARIANT(s->registry);
             atomic_store(&s->ready, true);
             return;
         }
@@ -346,7 +352,8 @@ int tablet_server_open(struct world *w,
 
 void tablet_server_start(struct tablet_server *s, const char *address)
 {
-    PRE(!s->starter && !s->address);
+    PRE(!s->starter);
+    PRE(!s->address);
     s->address = mem_strdup(address);
     s->starter = fiber_start(s->loop, "tablet-join", run_starter, s);
 }
@@ -456,7 +463,8 @@ static void unload_all(struct tablet_server *s)
     struct fiber *watch =
         fiber_start(s->loop, "tablet-leave", watch_leaving, &l);
 
-    PRE(s->stopping && atomic_load(&s->ready));
+    PRE(s->stopping);
+    PRE(atomic_load(&s->ready));
     l.list = served_list(&s->served, &l.count);
     for (int system = 0; system < 2; system++) {
         struct fiber *fibers[UNLOADS];
@@ -510,7 +518,8 @@ static void wait_for_work(struct tablet_server *s)
 
 static void close_parts(struct tablet_server *s)
 {
-    PRE(s->work_count == 0 && !s->starter);
+    PRE(s->work_count == 0);
+    PRE(!s->starter);
     served_set_close(&s->served);
     if (s->store)
         store_close(s->store);
@@ -539,6 +548,8 @@ void tablet_server_close(struct tablet_server *s)
     loop_tasks_end(&s->loop_tasks);
     end_starter(s);
     wait_for_work(s);
+    INVARIANT(s->loads == 0);                       /* INV-3 */
+    INVARIANT(atomic_load(&s->request_bytes) == 0); /* INV-4 */
     close_parts(s);
     mutex_close(&s->client_lock);
     mutex_close(&s->schema_lock);
@@ -563,6 +574,8 @@ void tablet_server_get_stats(struct tablet_server *s,
                                         .tablets = count,
                                         .lost = atomic_load(&s->lost_count)};
     if (out->is_ready) {
+        INVARIANT(s->store);
+        INVARIANT(s->log); /* INV-1 */
         out->memory_bytes = atomic_load(&s->store->env.memory_bytes);
         out->log_bytes = write_log_bytes(s->log);
     }

@@ -94,7 +94,8 @@ static int make_directory(struct session *s, const char *path, struct err *err)
                          CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
                          &h, err);
 
-    PRE(s->chubby && path[0] == '/');
+    PRE(s->chubby);
+    PRE(path[0] == '/');
     if (rc == 0)
         chubby_close(h);
     return rc;
@@ -160,7 +161,8 @@ static int take_lock(struct session *s, const char *address, struct err *err)
     char path[PATH_BYTES];
     int rc;
 
-    PRE(s->number != 0 && !s->file);
+    PRE(s->number != 0);
+    PRE(!s->file);
     snprintf(path, sizeof(path), BIGTABLE_LOCK_SERVERS "/%08llu",
              (unsigned long long)s->number);
     server_record_put(&record, &bytes);
@@ -300,7 +302,8 @@ int session_read_file(struct session *s,
     struct chubby_handle *h;
     int rc = chubby_open(s->chubby, path, CHUBBY_READ, NULL, &h, err);
 
-    PRE(s->chubby && path[0] == '/');
+    PRE(s->chubby);
+    PRE(path[0] == '/');
     if (rc)
         return rc;
     rc = chubby_read(h, out, NULL, err);

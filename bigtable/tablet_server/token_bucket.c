@@ -37,6 +37,7 @@ static void token_bucket_fill(struct token_bucket *b, uint64_t now_ns)
 
 void token_bucket_init(struct token_bucket *b, double rate, uint64_t now_ns)
 {
+    PRE(rate >= 0); /* INV-1 */
     *b = (struct token_bucket){.rate = rate, .then_ns = now_ns};
     b->tokens = token_bucket_full(b);
     token_bucket_check(b);
@@ -44,11 +45,13 @@ void token_bucket_init(struct token_bucket *b, double rate, uint64_t now_ns)
 
 void token_bucket_set_rate(struct token_bucket *b, double rate, uint64_t now_ns)
 {
+    PRE(rate >= 0); /* INV-1 */
     if (b->rate <= 0) {
         token_bucket_init(b, rate, now_ns);
         return;
     }
     token_bucket_fill(b, now_ns);
+    INVARIANT(b->then_ns >= now_ns);
     b->rate = rate;
     b->tokens = MIN_OF(b->tokens, token_bucket_full(b));
     token_bucket_check(b);
@@ -76,6 +79,7 @@ void token_bucket_pay(struct token_bucket *b, uint64_t cost, uint64_t now_ns)
     if (b->rate <= 0)
         return;
     token_bucket_fill(b, now_ns);
+    INVARIANT(b->then_ns >= now_ns);
     b->tokens -= (double)cost;
     token_bucket_check(b);
 }

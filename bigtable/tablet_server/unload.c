@@ -8,6 +8,7 @@
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"
 #include "base/runtime/log.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/store/shared.h"
 #include "bigtable/tablet/tablet.h"
@@ -49,6 +50,7 @@ static bool is_there(struct served *t)
 
 static void unload_forget(struct tablet_server *s, struct served *t)
 {
+    PRE(t->table); /* INV-2 of struct served. */
     served_leave(&s->served, t);
     tablet_registry_remove(s->registry, t->id);
 }
@@ -60,6 +62,7 @@ static int hand_over(struct tablet_server *s, struct served *t, struct err *err)
     int rc;
 
     PRE(atomic_load(&t->phase) == TABLET_UNLOADING);
+    PRE(mutex_is_held(&t->table->change_lock));
     /* The next server may serve it before the answer to our write arrives. */
     atomic_store(&t->reads_stopped, true);
     rc = tablet_registry_release(s->registry, t->id, err);
@@ -68,7 +71,7 @@ static int hand_over(struct tablet_server *s, struct served *t, struct err *err)
     return rc;
 }
 
-/* PRE: the table's change_lock is held, and it has its tablet. */
+/* PRE: the table has its tablet. */
 static int unload_served(struct tablet_server *s,
                          struct served *t,
                          uint64_t *closed_us,
@@ -79,6 +82,7 @@ static int unload_served(struct tablet_server *s,
     int rc;
 
     PRE(atomic_load(&t->phase) == TABLET_UNLOADING);
+    PRE(mutex_is_held(&t->table->change_lock));
     server_in_thread(s, run_flush, &u);
     begun_ns = world_mono_ns(s->world);
     if (u.rc == 0)
@@ -170,6 +174,7 @@ static void report_split(struct tablet_server *s, uint64_t parent)
     struct buf body = BUF_INIT;
     struct err err = ERR_INIT;
     int rc = session_find_master(s->session, &address, &err);
+    PRE(s->number != 0); /* INV-1 */
     tablet_order_put(&o, &body);
     if (rc == 0)
         rc = channel_set_call(s->channels, buf_slice(&address),
