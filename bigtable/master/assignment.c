@@ -66,7 +66,8 @@ static size_t server_heap_find(const struct server_heap *h,
 static void server_heap_give(struct server_heap *h, size_t i, double weight)
 {
     struct assignment_server *s = &h->servers[h->at[i]];
-    PRE(i < h->count && s->room > 0);
+    PRE(i < h->count);
+    PRE(s->room > 0);
     s->load += weight;
     if (--s->room == 0)
         server_heap_take_out(h, h->at, &h->count, i);

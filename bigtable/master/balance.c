@@ -110,7 +110,8 @@ best_tablet(const struct balancing *b, uint32_t from, uint32_t to)
     uint32_t below = NOBODY;
     uint32_t above = NOBODY;
 
-    PRE(from < b->server_count && to < b->server_count);
+    PRE(from < b->server_count);
+    PRE(to < b->server_count);
     for (uint32_t i = b->first[from]; i < b->first[from + 1]; i++) {
         const struct balance_tablet *t = &b->tablets[b->order[i]];
         if (!is_worth_it(t, from, gap))
@@ -129,7 +130,9 @@ static void
 balance_move_tablet(struct balancing *b, uint32_t tablet, uint32_t to)
 {
     struct balance_tablet *t = &b->tablets[tablet];
-    PRE(t->movable && t->server != to && b->servers[to].usable);
+    PRE(t->movable);
+    PRE(t->server != to);
+    PRE(b->servers[to].usable);
     b->servers[t->server].load -= t->weight;
     b->servers[to].load += t->weight;
     t->server = to;
@@ -140,12 +143,14 @@ balance_move_tablet(struct balancing *b, uint32_t tablet, uint32_t to)
 static size_t balance_plan(struct balancing *b, size_t max)
 {
     size_t count = 0;
-    PRE(b->moves && b->origins);
+    PRE(b->moves);
+    PRE(b->origins);
     while (count < max && is_outside(b, count ? BALANCE_INNER_PERCENT
                                               : BALANCE_OUTER_PERCENT)) {
         uint32_t from = most_loaded(b);
         uint32_t to = least_loaded(b);
-        INVARIANT(from < b->server_count && to < b->server_count);
+        INVARIANT(from < b->server_count);
+        INVARIANT(to < b->server_count);
         uint32_t tablet = best_tablet(b, from, to);
         if (tablet == NOBODY) {
             b->exhausted[from] = true;

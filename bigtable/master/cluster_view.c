@@ -186,6 +186,7 @@ struct known_server *cluster_view_add_server(struct cluster_view *p,
     struct known_server *s = mem_zalloc(1, sizeof(*s));
     size_t at = p->server_count;
     PRE(!cluster_view_server(p, r->number));
+    PRE(r->number != 0);
     cond_init(&s->wake);
     s->number = r->number;
     s->name = name;
@@ -211,6 +212,7 @@ static void known_tablet_unassign(struct known_tablet *t)
 void cluster_view_server_died(struct cluster_view *p, struct known_server *s)
 {
     PRE(s->alive);
+    PRE(cluster_view_server(p, s->number) == s); /* INV-2 */
     s->alive = false;
     for (size_t i = 0; i < p->tablet_count; i++) {
         struct known_tablet *t = p->tablets[i];
@@ -278,12 +280,14 @@ void cluster_view_note_loads(struct cluster_view *p,
                              uint64_t asked_ns,
                              uint64_t now_ns)
 {
-    PRE(s->alive && asked_ns <= now_ns);
+    PRE(s->alive);
+    PRE(asked_ns <= now_ns);
     mem_free(s->loads);
     s->loads = loads;
     s->load_count = count;
     s->asked_ns = asked_ns;
     for (size_t i = 0; i < count; i++) {
+        INVARIANT(i == 0 || loads[i - 1].id <= loads[i].id); /* find_load() */
         struct known_tablet *t = cluster_view_tablet(p, loads[i].id);
         if (t && t->stage != STAGE_UNASSIGNED && t->server == s->number)
             note_load(t, &loads[i], now_ns);
@@ -306,6 +310,7 @@ void cluster_view_check(struct cluster_view *p)
         const struct known_server *s;
         if (t->stage == STAGE_UNASSIGNED || t->busy)
             continue;
+        INVARIANT(t->server != 0); /* INV-3 */
         s = cluster_view_server(p, t->server);
         if (!s || !s->alive)
             known_tablet_unassign(t);
@@ -365,8 +370,9 @@ static void cluster_view_insert(struct cluster_view *p, struct known_tablet *t)
 void cluster_view_remove(struct cluster_view *p, struct known_tablet *t)
 {
     size_t at = cluster_view_at(p, buf_slice(&t->key));
-    PRE(!t->busy);                                          /* INV-2 */
-    INVARIANT(at < p->tablet_count && p->tablets[at] == t); /* INV-1 */
+    PRE(!t->busy); /* INV-2 */
+    INVARIANT(at < p->tablet_count);
+    INVARIANT(p->tablets[at] == t); /* INV-1 */
     memmove(p->tablets + at, p->tablets + at + 1,
             (p->tablet_count - at - 1) * sizeof(*p->tablets));
     p->tablet_count--;
@@ -378,6 +384,8 @@ static struct known_tablet *tablet_of_key(struct cluster_view *p,
                                           struct slice key)
 {
     size_t at = cluster_view_at(p, key);
+    INVARIANT(at == 0 || slice_cmp(buf_slice(&p->tablets[at - 1]->key), key) <
+                             0); /* INV-1 */
     return at < p->tablet_count &&
                    slice_eq(buf_slice(&p->tablets[at]->key), key)
                ? p->tablets[at]
@@ -409,6 +417,8 @@ static void set_stage(struct cluster_view *p,
         t->is_fresh = true;
         return;
     }
+    INVARIANT(s->number == l->server);
+    INVARIANT(l->server != 0); /* INV-3 */
     t->is_fresh = false;
     if (same)
         return;
@@ -426,6 +436,7 @@ static void known_tablet_fill(struct cluster_view *p,
                               const struct parsed_row *r,
                               uint64_t now_ns)
 {
+    PRE(r->bounds.id == t->id);
     if (!slice_eq(buf_slice(&t->start), r->bounds.start))
         t->known_ns = now_ns;
     set_buf(&t->start, r->bounds.start);
@@ -437,6 +448,7 @@ static void known_tablet_fill(struct cluster_view *p,
     if (t->requests_ns == 0)
         t->use.bytes = r->state.bytes;
     set_stage(p, t, &r->location, now_ns);
+    POST(!t->is_fresh || t->stage == STAGE_UNASSIGNED); /* INV-6 */
 }
 
 int cluster_view_note_row(struct cluster_view *p,
@@ -538,6 +550,7 @@ struct weight_scale cluster_view_sum(struct cluster_view *p)
         struct known_server *s = t->stage == STAGE_UNASSIGNED
                                      ? NULL
                                      : cluster_view_server(p, t->server);
+        INVARIANT(t->stage == STAGE_UNASSIGNED || t->server != 0); /* INV-3 */
         if (!s)
             continue;
         s->load += weight_of(&scale, &t->use);

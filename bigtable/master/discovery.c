@@ -192,7 +192,8 @@ int master_term_discover(struct master_term *r, struct err *err)
     r->awaits = "rows of tablets that were merged";
     if (rc == 0)
         rc = merge_heal(r, err);
-    PRE(!r->known && !r->ready); /* INV-2 of struct master_term. */
+    PRE(!r->known);
+    PRE(!r->ready); /* INV-2 of struct master_term. */
     r->known = rc == 0;
     if (rc == 0)
         log_info(r->world, "master", "knows %zu tablets on %zu servers",

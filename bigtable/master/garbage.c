@@ -23,6 +23,8 @@ void garbage_close(struct garbage *g)
 
 void garbage_begin(struct garbage *g)
 {
+    PRE(g->whole <= 2); /* INV-1 */
+    PRE(g->reading.count == 0);
     hash_map_clear(&g->reading);
 }
 
@@ -41,7 +43,8 @@ void garbage_end(struct garbage *g)
     hash_map_clear(&g->reading);
     if (g->whole < 2)
         g->whole++;
-    POST(g->whole <= 2 && g->reading.count == 0); /* INV-1 */
+    POST(g->whole <= 2); /* INV-1 */
+    POST(g->reading.count == 0);
 }
 
 void garbage_abandon(struct garbage *g)

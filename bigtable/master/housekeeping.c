@@ -32,7 +32,8 @@ static void run_move(struct master_term *r, void *arg)
     struct err err = ERR_INIT;
     uint64_t id = j->tablet->id;
 
-    PRE(j->tablet->busy && s);
+    PRE(j->tablet->busy);
+    PRE(s);
     if (move_tablet(r, j->tablet, j->to, NULL, &err))
         log_warn(r->world, "master", "move tablet %llu: %s",
                  (unsigned long long)id, err.text);
@@ -105,6 +106,9 @@ static void housekeeping_balance(struct master_term *r)
         struct known_tablet *t = v.of[moves[i].tablet];
         struct known_server *to = p->servers[moves[i].to];
         struct move_job *j;
+        INVARIANT(moves[i].tablet < v.tablet_count);
+        INVARIANT(moves[i].to < p->server_count);
+        INVARIANT(to->alive);
         if (to->orders >= MOVES_PER_SERVER) {
             r->more_to_move = true;
             continue;
@@ -144,7 +148,8 @@ static void housekeeping_reread(struct master_term *r, void *arg)
     uint64_t steps = r->snapshot_steps;
     int rc;
 
-    PRE(r->rereading && r->ready);
+    PRE(r->rereading);
+    PRE(r->ready);
     (void)arg;
     sweep_begin(r);
     rc = replication_begin(r, &err);

@@ -70,7 +70,8 @@ static int take_lock(struct master_term *r, struct err *err)
     struct chubby_open_options o = {.lock_delay_ms = LOCK_DELAY_MS};
     int rc = lock_state_prepare(r->chubby, r->options->version, err);
 
-    PRE(!r->lock && r->number == 0);
+    PRE(!r->lock);
+    PRE(r->number == 0);
     if (rc == 0)
         rc = policies_prepare(r->chubby, r->options->roles, err);
     if (rc == 0)
@@ -119,7 +120,8 @@ static void master_discover(struct master_term *r, void *arg)
         master_term_end(r, "cannot learn", &err);
         return;
     }
-    INVARIANT(r->known && r->store); /* INV-2 */
+    INVARIANT(r->known);
+    INVARIANT(r->store); /* INV-2 */
     r->ready = true;
     r->balanced_ns = r->reread_ns = r->merged_ns = r->swept_ns =
         master_term_now_ns(r);
@@ -144,6 +146,7 @@ static int take_new_master_key(struct master_term *r, struct err *err)
     struct fs_lock *lock;
     bool done = false;
     int rc;
+    PRE(fs);
     if (!fs_keyring(fs) || !keyring_is_outdated(fs_keyring(fs)))
         return 0;
     rc = lock_keys(fs, &lock, err);
@@ -164,7 +167,8 @@ static int make_keys(struct master_term *r, struct err *err)
     struct fs_lock *lock;
     int rc = lock_keys(fs, &lock, err);
 
-    PRE(r->options->fs && r->options->master_keys);
+    PRE(r->options->fs);
+    PRE(r->options->master_keys);
     if (rc)
         return rc;
     rc = fs_open_keyring(fs, BIGTABLE_KEYS, r->options->master_keys, true, err);
@@ -186,7 +190,8 @@ static int open_keys(struct master_term *r, struct err *err)
 {
     int rc;
 
-    PRE(r->lock && r->options->fs);
+    PRE(r->lock);
+    PRE(r->options->fs);
     if (fs_keyring(r->options->fs))
         return 0;
     if (!chubby_is_safe(r->chubby))
@@ -205,6 +210,7 @@ static int open_keys(struct master_term *r, struct err *err)
 static int
 refresh_if_due(struct master_term *r, uint64_t *listed_ns, struct err *err)
 {
+    PRE(master_term_now_ns(r) >= *listed_ns);
     if (!r->servers_changed &&
         master_term_now_ns(r) - *listed_ns < LIST_US * 1000)
         return 0;
@@ -251,6 +257,7 @@ static int master_govern(struct master_term *r, struct err *err)
 
 static void master_term_init(struct master_term *r, struct master *m)
 {
+    PRE(!m->term);
     *r = (struct master_term){.master = m,
                               .world = m->world,
                               .options = &m->options,
@@ -280,7 +287,9 @@ static void master_drain(struct master_term *r)
 
 static void master_term_close(struct master_term *r)
 {
-    PRE(r->ending && !r->tasks && r->calls == 0); /* INV-1 */
+    PRE(r->ending);
+    PRE(!r->tasks);
+    PRE(r->calls == 0); /* INV-1 */
     metadata_store_free(r->store);
     quarry_close(r->quarry);
     recover_close(r);
@@ -314,7 +323,8 @@ static void master_term_once(struct master *m)
     if (rc == 0) {
         master_note(r, EVENT_TERM, "master=%llu",
                     (unsigned long long)r->number);
-        INVARIANT(!m->term && r->number != 0);
+        INVARIANT(!m->term);
+        INVARIANT(r->number != 0);
         m->term = r;
         rc = master_govern(r, &err);
     }

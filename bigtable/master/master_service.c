@@ -85,7 +85,8 @@ static int service_forward(struct master_term *r,
     struct table_order o;
     int rc = table_order_get(call->body, &o, err);
 
-    PRE(r->ready && method != 0);
+    PRE(r->ready);
+    PRE(method != 0);
     return rc ? rc : tables_order(r, method, &o, err);
 }
 
@@ -396,8 +397,8 @@ static int on_call(void *ctx, struct rpc_call *call, struct err *err)
     struct master_term *r;
     int rc;
 
-    PRE(call->method >= MASTER_CREATE_TABLE &&
-        call->method - MASTER_CREATE_TABLE < ARRAY_LEN(methods));
+    PRE(call->method >= MASTER_CREATE_TABLE);
+    PRE(call->method - MASTER_CREATE_TABLE < ARRAY_LEN(methods));
     m = &methods[call->method - MASTER_CREATE_TABLE];
     PRE(m->gate != 0);
     r = master_service_enter(ctx, m->gate == MASTER_GATE_STATUS, err);

@@ -39,7 +39,8 @@ void master_term_spawn(struct master_term *r,
                        void *arg)
 {
     struct task_entry *e = mem_zalloc(1, sizeof(*e));
-    PRE(fn && loop_self());
+    PRE(fn);
+    PRE(loop_self());
     e->term = r;
     e->fn = fn;
     e->arg = arg;

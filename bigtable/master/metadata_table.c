@@ -202,7 +202,8 @@ static int run_scan(struct metadata_table *t,
 {
     const struct quarry_row *row;
 
-    PRE(t->table && fn);
+    PRE(t->table);
+    PRE(fn);
     for (;;) {
         int rc = quarry_scanner_next(s, &row, err);
         if (rc == 0 && row)

@@ -21,7 +21,8 @@ static int order_unload(struct master_term *r,
 {
     uint64_t closed_us = 0;
     int rc = ERR_UNAVAILABLE;
-    PRE(t->busy && t->server == s->number); /* INV-2 */
+    PRE(t->busy); /* INV-2 of the view. */
+    PRE(t->server == s->number);
     for (int i = 0; i < UNLOAD_TRIES_MAX && s->alive; i++) {
         rc = server_order_unload(r, s, t, &closed_us, err);
         t->closed_ns = master_term_now_ns(r) - closed_us * 1000;

@@ -121,7 +121,8 @@ int oracle_take(struct master_term *r,
                 struct err *err)
 {
     int rc;
-    PRE(r->lock && count > 0);
+    PRE(r->lock);
+    PRE(count > 0);
     mutex_lock(&r->oracle.lock);
     rc = oracle_take_locked(r, count, first, err);
     mutex_unlock(&r->oracle.lock);

@@ -38,6 +38,9 @@ void pending_outputs_close(struct pending_outputs *m)
 
 void pending_outputs_begin(struct pending_outputs *m, uint64_t newest)
 {
+    PRE(m->whole <= 2); /* INV-1 */
+    /* Servers stay in the view for ever. */
+    PRE(newest >= m->readings[NEWER].newest);
     pending_outputs_clear_reading(&m->readings[CURRENT]);
     m->readings[CURRENT].newest = newest;
 }
@@ -46,7 +49,8 @@ void pending_outputs_alive(struct pending_outputs *m,
                            uint64_t server,
                            uint64_t decided)
 {
-    PRE(server != 0 && server <= m->readings[CURRENT].newest);
+    PRE(server != 0);
+    PRE(server <= m->readings[CURRENT].newest);
     hash_map_put(&m->readings[CURRENT].decided, hash_key_u64(&server), NULL)
         ->number = decided;
 }
@@ -66,6 +70,7 @@ void pending_outputs_end(struct pending_outputs *m)
     if (m->whole < 2)
         m->whole++;
     POST(m->whole <= 2); /* INV-1 */
+    POST(m->readings[OLDER].newest <= m->readings[NEWER].newest);
 }
 
 void pending_outputs_abandon(struct pending_outputs *m)

@@ -306,6 +306,7 @@ int policies_made(struct master_term *r,
 
 void policies_dropped(struct master_term *r, uint64_t table)
 {
+    PRE(table != 0); /* The cluster keeps its policy. */
     policy_file_remove(r, table);
     policy_watch_forget(r, table);
 }
@@ -461,7 +462,8 @@ static int make_list(struct change *c,
     struct buf before = BUF_INIT;
     int rc = 0;
 
-    PRE(w->kind != POLICY_QUOTA && w->kind != POLICY_RATE);
+    PRE(w->kind != POLICY_QUOTA);
+    PRE(w->kind != POLICY_RATE);
     f->policy.has_access = w->kind != POLICY_OPEN;
     if (w->kind == POLICY_OPEN)
         return 0;

@@ -167,7 +167,8 @@ void policies_close(struct master_term *r)
     struct hash_slot *slot;
     if (!r->policies)
         return;
-    PRE(r->ending && !r->policies->looking);
+    PRE(r->ending);
+    PRE(!r->policies->looking);
     while ((slot = hash_map_next(&r->policies->tables, &at)) != NULL)
         free_watched(slot->value.pointer);
     hash_map_close(&r->policies->tables);
@@ -210,7 +211,8 @@ int policies_load(struct master_term *r, struct err *err)
     int rc = chubby_open(r->chubby, BIGTABLE_LOCK_POLICIES, CHUBBY_READ, NULL,
                          &h, err);
 
-    PRE(r->known && !r->ready);
+    PRE(r->known);
+    PRE(!r->ready);
     if (rc == 0)
         rc = chubby_list(h, &names, &count, err);
     chubby_close(h);
@@ -291,7 +293,8 @@ static void policy_watch_look(struct master_term *r, void *arg)
     size_t at = 0;
     struct hash_slot *slot;
 
-    PRE(watch && watch->looking);
+    PRE(watch);
+    PRE(watch->looking);
     (void)arg;
     while ((slot = hash_map_next(&watch->tables, &at)) != NULL)
         if (has_changed(r, slot->value.pointer))

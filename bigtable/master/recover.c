@@ -134,6 +134,7 @@ static int sort_segment_call(struct master_term *r,
 
 static void note_sorted(struct segment *g, uint64_t server, bool held)
 {
+    PRE(server != 0);
     /* If two servers have sorted it, the first one is its holder. */
     if (!g->state.done)
         g->holder = held ? server : 0;
@@ -158,6 +159,7 @@ static bool has_gone(struct master_term *r, const struct sorting *s)
 {
     char path[LOG_PATH_BYTES];
     struct fs_info info;
+    PRE(s->segment < s->recovery->segment_count);
     log_path(s->recovery->log, s->recovery->segments[s->segment].name, path);
     return fs_stat(r->options->fs, path, &info, NULL) == ERR_NOTFOUND;
 }
@@ -175,6 +177,7 @@ static void run_sorting(struct master_term *r, void *arg)
     }
 
     /* The array may have grown meanwhile. */
+    INVARIANT(s->segment < s->recovery->segment_count);
     g = &s->recovery->segments[s->segment];
     INVARIANT(s->server->sorts > 0);
     s->server->sorts--;
@@ -199,8 +202,10 @@ static void start_sorting(struct master_term *r,
 {
     struct sorting *s = mem_alloc(sizeof(*s));
     struct sort_segment *g = &v->segments[segment].state;
-    PRE(segment < v->segment_count && !g->done);
+    PRE(segment < v->segment_count);
+    PRE(!g->done);
     PRE(g->at[0] == 0 || g->at[1] == 0);
+    PRE(server->alive);
     *s = (struct sorting){v, segment, server};
     g->at[g->at[0] != 0] = server->number;
     g->since_us = master_term_now_ns(r) / 1000;
@@ -427,6 +432,7 @@ void recover_put_holders(struct master_term *r,
                          const struct known_tablet *t,
                          struct buf *out)
 {
+    PRE(out->len == 0);
     for (size_t i = 0; i < t->log_count; i++) {
         const struct recovery *v = find_recovery(r, t->logs[i]);
         size_t before = out->len;
@@ -435,6 +441,7 @@ void recover_put_holders(struct master_term *r,
         if (out->len > LOG_HOLDERS_BYTES_MAX)
             buf_truncate(out, before);
     }
+    POST(out->len <= LOG_HOLDERS_BYTES_MAX);
 }
 
 uint64_t recover_count(const struct master_term *r)
@@ -447,7 +454,8 @@ uint64_t recover_count(const struct master_term *r)
 
 void recover_close(struct master_term *r)
 {
-    PRE(r->ending && !r->tasks);
+    PRE(r->ending);
+    PRE(!r->tasks);
     while (r->recoveries) {
         struct recovery *v = r->recoveries;
         r->recoveries = v->next;

@@ -159,7 +159,8 @@ void replication_end(struct master_term *r)
         changed += is_changed;
         hash_map_put(&p->done, hash_key_u64(&number), NULL)->number = copies;
     }
-    POST(changed <= seen && seen <= FILES_MAX);
+    POST(changed <= seen);
+    POST(seen <= FILES_MAX);
     hash_map_clear(&p->wanted);
     if (changed)
         master_note(r, EVENT_REPLICATION, "files=%zu", changed);

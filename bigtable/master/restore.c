@@ -21,6 +21,8 @@ static int put_tablets(struct master_term *r,
 {
     struct tablet_state *state = mem_zalloc(1, sizeof(*state));
     int rc = 0;
+    PRE(r->ready);
+    PRE(r->store);
     for (size_t i = 0; i < s->tablet_count && rc == 0; i++) {
         const struct snapshot_tablet *t = &s->tablets[i];
         bool done;
@@ -48,6 +50,7 @@ static bool all_are_served(const struct master_term *r, uint64_t table)
 static int wait_served(struct master_term *r, uint64_t table, struct err *err)
 {
     uint64_t until = master_term_now_ns(r) + SERVED_WAIT_US * 1000;
+    PRE(r->ready);
     while (!all_are_served(r, table) && master_term_now_ns(r) < until)
         if (!master_term_wait(r, RETRY_US))
             return master_term_over(err);
@@ -74,8 +77,9 @@ int restore_table(struct master_term *r,
     schema_free(schema);
     if (rc)
         return rc;
-    PRE(s->tablet_count > 0 && s->tablets[0].start.len == 0 &&
-        s->tablets[s->tablet_count - 1].end.len == 0);
+    PRE(s->tablet_count > 0);
+    PRE(s->tablets[0].start.len == 0);
+    PRE(s->tablets[s->tablet_count - 1].end.len == 0);
     rc = put_tablets(r, id, s, err);
     if (rc == 0)
         rc = tables_make_known(r, name, id, err);

@@ -123,6 +123,7 @@ int root_read(struct master_term *r,
     struct noting n = {r, fn, ctx};
     uint64_t generation;
     int rc = read_record(r, note_row, &n, &generation, err);
+    PRE(r->lock); /* The term has begun. */
     if (rc != ERR_NOTFOUND)
         return rc;
     rc = make_metadata_table(r, err);
@@ -187,7 +188,8 @@ static int change_row(struct master_term *r,
         .event = slice_str(event),
     };
 
-    PRE(r->store && t->busy);
+    PRE(r->store);
+    PRE(t->busy);
     return metadata_change(r->store, &c, done, err);
 }
 

@@ -98,6 +98,7 @@ int server_order_load(struct master_term *r,
     int rc;
 
     PRE(t->busy);
+    PRE(t->server == s->number); /* INV-3 of the view. */
     recover_put_holders(r, t, &holders);
     rc = servers_order(r, s, TABLET_LOAD, t, SLICE_EMPTY, SLICE_EMPTY,
                        buf_slice(&holders), NULL, err);
@@ -127,6 +128,7 @@ int server_order_unload(struct master_term *r,
     int rc = server_order_reply(r, s, TABLET_UNLOAD, t, &reply, err);
 
     PRE(t->busy);
+    PRE(t->server == s->number); /* INV-3 of the view. */
     if (rc == 0 && reply.len > 0)
         rc = unload_reply_get(buf_slice(&reply), &u, err);
     *closed_us = u.closed_us;
@@ -155,7 +157,8 @@ servers_bury(struct master_term *r, struct known_server *s, const char *why)
     /* Calls that wait for its answer end with the channel. */
     s->channel = NULL;
     rpc_channel_free(channel);
-    POST(!s->alive && !s->channel);
+    POST(!s->alive);
+    POST(!s->channel);
 }
 
 /* Is the record in the file that of @s? */
@@ -193,7 +196,8 @@ static void servers_probe(struct master_term *r, struct known_server *s)
     struct err err = ERR_INIT;
     int rc;
 
-    PRE(s->alive && s->name);
+    PRE(s->alive);
+    PRE(s->name);
     snprintf(path, sizeof(path), "%s/%s", BIGTABLE_LOCK_SERVERS, s->name);
     rc = chubby_open(r->chubby, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h,
                      &err);
@@ -325,6 +329,7 @@ static void servers_watch(struct master_term *r, void *arg)
 {
     struct known_server *s = arg;
     uint64_t since = master_term_now_ns(r);
+    INVARIANT(!s->alive || s->channel);
     if (s->suspect)
         servers_probe(r, s);
     while (s->alive && master_term_is_current(r)) {
@@ -427,7 +432,8 @@ int servers_refresh(struct master_term *r, struct err *err)
 
 void servers_close(struct master_term *r)
 {
-    PRE(r->ending && !r->tasks);
+    PRE(r->ending);
+    PRE(!r->tasks);
     for (size_t i = 0; i < r->view.server_count; i++) {
         rpc_channel_free(r->view.servers[i]->channel);
         r->view.servers[i]->channel = NULL;

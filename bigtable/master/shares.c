@@ -34,7 +34,8 @@ void shares_choose(const struct share_server *servers,
         double alike = part_of(servers[i].tablets, tablets);
         double used =
             requests ? part_of(servers[i].requests_per_s, requests) : alike;
-        INVARIANT(alike <= 1 && used <= 1);
+        INVARIANT(alike <= 1);
+        INVARIANT(used <= 1);
         table_share_put(
             servers[i].number,
             (uint32_t)((ALIKE * alike + (1 - ALIKE) * used) * SHARE_WHOLE),

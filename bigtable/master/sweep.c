@@ -159,7 +159,8 @@ static uint64_t sweep_directory(struct master_term *r,
     uint64_t removed = 0;
     int rc = fs_list(r->options->fs, path, &names, &count, &err);
 
-    PRE(fn && path[0] != '/');
+    PRE(fn);
+    PRE(path[0] != '/');
     if (rc) {
         if (rc != ERR_NOTFOUND)
             log_warn(r->world, "master", "list %s: %s", path, err.text);

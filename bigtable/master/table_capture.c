@@ -89,7 +89,8 @@ static void capture_start(struct capturing *c,
                           const struct known_tablet *t)
 {
     struct capture_job *j = mem_zalloc(1, sizeof(*j));
-    PRE(t->stage == STAGE_SERVED && t->server == s->number);
+    PRE(t->stage == STAGE_SERVED);
+    PRE(t->server == s->number);
     j->of = c;
     j->server = s;
     j->as_known.id = t->id;
@@ -205,7 +206,8 @@ int capture_table(struct master_term *r,
         if (!master_term_is_current(r))
             return master_term_over(err);
         if (tables_read_rows(r, c.table, &why) == 0 && capture_collect(&c)) {
-            POST(out->tablet_count > 0 && out->tablets[0].start.len == 0);
+            POST(out->tablet_count > 0);
+            POST(out->tablets[0].start.len == 0);
             return 0;
         }
         if (!master_term_wait(r, RETRY_US))

@@ -59,7 +59,8 @@ int table_file_write(struct master_term *r,
     struct buf b = BUF_INIT;
     int rc;
 
-    PRE(f->generation != 0 && rec->id == f->record.id);
+    PRE(f->generation != 0);
+    PRE(rec->id == f->record.id);
     table_record_put(rec, &b);
     rc =
         lock_state_write(r->chubby, f->path, buf_slice(&b), f->generation, err);

@@ -170,6 +170,7 @@ static void
 furnish_later(struct master_term *r, struct slice name, uint64_t table)
 {
     struct bare_table *t = mem_alloc(sizeof(*t));
+    PRE(table != METADATA_TABLE_ID);
     *t = (struct bare_table){mem_strndup(name.data, name.len), table};
     master_term_spawn(r, "first tablet", tables_furnish, t);
 }
@@ -429,7 +430,8 @@ int tables_finish(struct master_term *r, struct err *err)
     size_t count;
     int rc = list_tables(r, &names, &count, err);
 
-    PRE(r->known && !r->ready);
+    PRE(r->known);
+    PRE(!r->ready);
     if (rc)
         return rc;
     for (size_t i = 0; i < count && rc == 0; i++)

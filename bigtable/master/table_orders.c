@@ -79,6 +79,7 @@ static struct table_job *start_jobs(struct master_term *r,
     struct table_job *jobs = NULL;
     struct slice row_end = o->row_end;
     struct buf one = BUF_INIT;
+    PRE(*left == 0);
     if (method == TABLET_SPLIT) {
         /* The one tablet that holds the row. */
         buf_append_slice(&one, o->row);

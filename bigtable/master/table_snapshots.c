@@ -107,6 +107,7 @@ static int check_free(struct master_term *r, struct slice name, struct err *err)
     char path[PATH_BYTES];
     struct fs_info info;
     int rc = snapshot_check_name(name, err);
+    PRE(r->ready);
     if (rc)
         return rc;
     path_of(path, name);
@@ -403,6 +404,7 @@ static int master_snapshots_mark(struct master_term *r,
                                  void *ctx,
                                  struct err *err)
 {
+    PRE(r->rereading);
     (void)ctx;
     if (is_over(r, record)) {
         struct err why = ERR_INIT;

@@ -43,6 +43,7 @@ remove_tablet(struct master_term *r, struct known_tablet *t, struct err *err)
     int rc = 0;
 
     PRE(t->busy);
+    PRE(cluster_view_level(t) == LEVEL_USER);
     if (t->stage != STAGE_UNASSIGNED)
         rc = take_back(r, t, err);
     if (rc == 0 && !t->is_fresh)
@@ -62,6 +63,7 @@ remove_tablet(struct master_term *r, struct known_tablet *t, struct err *err)
 static int drop_tablets(struct master_term *r, uint64_t table, struct err *err)
 {
     PRE(r->known);
+    PRE(table != METADATA_TABLE_ID);
     for (;;) {
         bool more;
         struct known_tablet *t = tables_any_tablet(r, table, &more);

@@ -158,7 +158,8 @@ static int write_upper(struct master_term *r,
     int rc;
 
     PRE(m->lower->table == m->upper->table);
-    PRE(m->lower->busy && m->upper->busy);
+    PRE(m->lower->busy);
+    PRE(m->upper->busy);
     tablet_bounds_put(&bounds, &b[0]);
     tablet_state_put(merged, &b[1]);
     c.tablet = buf_slice(&b[0]);
@@ -186,6 +187,7 @@ is_written(struct master_term *r, const struct known_tablet *t, uint64_t id)
 {
     struct buf behind = BUF_INIT;
     uint64_t found = 0;
+    PRE(t->busy); /* INV-2 of the view. */
     buf_append_slice(&behind, buf_slice(&t->key));
     buf_append_byte(&behind, '\0');
     while (metadata_scan(r->store, buf_slice(&t->key), buf_slice(&behind),
@@ -217,7 +219,9 @@ static int write_both(struct master_term *r,
                       struct err *err)
 {
     uint64_t id = cluster_id(r->number, r->next_id++);
-    PRE(m->lower->busy && m->upper->busy);
+    PRE(m->lower->busy);
+    PRE(m->upper->busy);
+    PRE(r->number != 0); /* It makes the id unique. */
     int rc = write_upper(r, m, merged, id, err);
     if (rc && !is_written(r, m->upper, id))
         return rc;
@@ -234,7 +238,8 @@ write_merged(struct master_term *r, const struct merging *m, struct err *err)
     struct tablet_state *merged = mem_zalloc(1, sizeof(*merged));
     struct buf groups = BUF_INIT;
     struct buf done = BUF_INIT;
-    PRE(m->lower->busy && m->upper->busy);
+    PRE(m->lower->busy);
+    PRE(m->upper->busy);
     int rc = read_state(r, m->lower, &p->lower_bytes, &p->lower, err);
     if (rc == 0)
         rc = read_state(r, m->upper, &p->upper_bytes, &p->upper, err);
@@ -256,7 +261,8 @@ merge_tablets(struct master_term *r, struct merging *m, struct err *err)
 {
     int rc = make_compact(r, m->lower, err);
 
-    PRE(m->lower->busy && m->upper->busy);
+    PRE(m->lower->busy);
+    PRE(m->upper->busy);
     if (rc == 0)
         rc = make_compact(r, m->upper, err);
     if (rc == 0)
@@ -273,7 +279,9 @@ static void run_merge(struct master_term *r, void *arg)
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     int rc = merge_tablets(r, m, &err);
-    POST(m->lower->busy && m->upper->busy);
+    POST(m->lower->busy);
+    POST(m->upper->busy);
+    INVARIANT(m->lower->table == m->upper->table);
 
     if (rc)
         log_info(r->world, "master", "tablets %llu and %llu not merged: %s",
@@ -324,7 +332,9 @@ void merge_some(struct master_term *r)
     INVARIANT(count <= MERGES_MAX);
     for (size_t i = 0; i < count; i++) {
         struct merging *m = mem_alloc(sizeof(*m));
+        INVARIANT(chosen[i] + 1 < p->tablet_count);
         *m = (struct merging){p->tablets[chosen[i]], p->tablets[chosen[i] + 1]};
+        INVARIANT(m->lower->table == m->upper->table);
         known_tablet_hold(m->lower);
         known_tablet_hold(m->upper);
         master_term_spawn(r, "merge", run_merge, m);

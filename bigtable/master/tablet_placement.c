@@ -31,6 +31,7 @@ struct placing {
 static void try_later(struct master_term *r, struct known_tablet *t)
 {
     uint64_t us = RETRY_US_MIN << (t->failures < 10 ? t->failures : 10);
+    PRE(t->busy);
     t->failures++;
     t->retry_ns =
         master_term_now_ns(r) + 1000 * (us < RETRY_US_MAX ? us : RETRY_US_MAX);
@@ -68,12 +69,15 @@ static int place_assign(struct master_term *r,
     char event[ADDRESS_BYTES_MAX + 64];
     int rc;
 
+    PRE(t->busy); /* INV-2 of the view. */
+    PRE(t->stage == STAGE_UNASSIGNED);
     snprintf(event, sizeof(event), "assigned to server %llu at %.*s",
              (unsigned long long)to->number, ADDRESS_BYTES_MAX, to->address);
     t->is_fresh = false; /* Even if the outcome is unknown. */
     rc = master_term_set_location(r, t, &l, event, done, err);
     if (rc == 0 && *done && to->alive) {
-        INVARIANT(t->server == to->number && t->epoch == l.epoch);
+        INVARIANT(t->server == to->number);
+        INVARIANT(t->epoch == l.epoch);
         known_tablet_move(t, STAGE_ORDERED);
         t->served_ns = master_term_now_ns(r);
     }
@@ -94,6 +98,7 @@ place_refused(struct master_term *r, struct known_tablet *t, struct err *err)
     struct err why = ERR_INIT;
 
     PRE(err->code != 0);
+    PRE(t->busy);
     log_warn(r->world, "master", "load tablet %llu: %s",
              (unsigned long long)t->id, err->text);
     if (t->failures < REFUSALS_MAX)
@@ -113,8 +118,10 @@ order_load(struct master_term *r, struct known_tablet *t, struct err *err)
     uint64_t epoch = t->epoch;
     int rc;
 
-    PRE(t->busy && s);
+    PRE(t->busy);
+    PRE(s);
     rc = server_order_load(r, s, t, err);
+    INVARIANT(t->busy); /* INV-2 of the view. */
     if (!s->alive || t->stage == STAGE_UNASSIGNED || t->epoch != epoch)
         return ERR_UNAVAILABLE; /* The server died meanwhile. */
     if (rc && rc != ERR_EXISTS)
@@ -170,10 +177,9 @@ static void run_placing(struct master_term *r, void *arg)
     struct err err = ERR_INIT;
     bool split = false;
     int rc = place_tablet(r, t, p->server, &err);
-    if (s) {
-        INVARIANT(s->orders > 0);
-        s->orders--;
-    }
+    INVARIANT(s);
+    INVARIANT(s->orders > 0); /* A server stays in the view. */
+    s->orders--;
     if (rc && rc != ERR_NOTFOUND) {
         try_later(r, t);
         log_debug(r->world, "master", "place tablet %llu: %s",
@@ -193,13 +199,12 @@ start_placing(struct master_term *r, struct known_tablet *t, uint64_t server)
     struct placing *p = mem_alloc(sizeof(*p));
     struct known_server *s = cluster_view_server(&r->view, server);
 
-    PRE(server != 0);
+    PRE(s);
+    PRE(s->alive);
+    PRE(s->orders < ORDERS_PER_SERVER);
     *p = (struct placing){t, server};
     known_tablet_hold(t);
-    if (s) {
-        PRE(s->orders < ORDERS_PER_SERVER);
-        s->orders++;
-    }
+    s->orders++;
     master_term_spawn(r, "place", run_placing, p);
 }
 
@@ -285,9 +290,11 @@ static void assign_some(struct master_term *r, const struct weight_scale *scale)
     count =
         assignment_choose(servers, count, w.seen, w.count, open_level(r), out);
     INVARIANT(count <= w.count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        INVARIANT(out[i].tablet < w.count);
         start_placing(r, w.tablets[out[i].tablet],
                       servers[out[i].server].number);
+    }
     mem_free(servers);
     mem_free(out);
     mem_free(w.seen);
@@ -307,7 +314,8 @@ static void repeat_orders(struct master_term *r)
             cluster_view_level(t) > open)
             continue;
         s = cluster_view_server(p, t->server);
-        if (s && s->alive && s->orders < ORDERS_PER_SERVER)
+        INVARIANT(s); /* INV-2 and INV-3 of the view. */
+        if (s->alive && s->orders < ORDERS_PER_SERVER)
             start_placing(r, t, t->server);
     }
 }
