@@ -117,7 +117,8 @@ void *chunk_pool_take(struct chunk_pool *p)
     if (!s)
         s = add_slab(p);
     c = s->idle;
-    INVARIANT(c && s->idle_count > 0);
+    INVARIANT(c);
+    INVARIANT(s->idle_count > 0);
     s->idle = c->next;
     s->idle_count--;
     p->idle_count--;

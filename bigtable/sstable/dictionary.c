@@ -38,7 +38,8 @@ static void dictionary_check(const struct dictionary *d)
 static struct dictionary *
 dictionary_of(const void *bytes, size_t len, int level)
 {
-    PRE(len > 0 && len <= DICTIONARY_BYTES_MAX);
+    PRE(len > 0);
+    PRE(len <= DICTIONARY_BYTES_MAX);
 
     struct dictionary *d = mem_zalloc(1, sizeof(*d));
     char *copy = mem_alloc(len);

@@ -133,7 +133,8 @@ void sstable_properties_append(struct buf *out,
                                const struct sstable_properties *p)
 {
     PRE(p->entry_count > 0); /* INV-1 */
-    PRE(p->block_count > 0 && p->block_count <= p->entry_count);
+    PRE(p->block_count > 0);
+    PRE(p->block_count <= p->entry_count);
     properties_check(p);
 #define X(tag, field) append_number(out, tag, p->field);
     NUMBER_TAGS(X)

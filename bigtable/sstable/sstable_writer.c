@@ -109,7 +109,8 @@ struct sstable_writer {
 static void init_parts(struct sstable_writer *w)
 {
     size_t target = w->group.block_bytes;
-    PRE(!w->first && !w->finished);
+    PRE(!w->first);
+    PRE(!w->finished);
 
     w->block_target =
         MIN_OF(MAX_OF(target, BLOCK_TARGET_BYTES_MIN), BLOCK_TARGET_BYTES_MAX);
@@ -547,7 +548,8 @@ add_hashes(struct sstable_writer *w, struct slice key, size_t shared)
         return;
     w->row_len = cell_key_row_length(key);
     w->column_len = cell_key_column_length(key);
-    INVARIANT(w->row_len > 0 && w->column_len > w->row_len + 2);
+    INVARIANT(w->row_len > 0);
+    INVARIANT(w->column_len > w->row_len + 2);
     /* The family's id follows the row part, see row/cell_key.h. */
     w->family = (family_id)((unsigned char)key.data[w->row_len] << 8 |
                             (unsigned char)key.data[w->row_len + 1]);

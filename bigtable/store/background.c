@@ -435,7 +435,8 @@ static void start_tasks(struct store *s)
 {
     struct background *b = &s->background;
     PRE(mutex_is_held(&s->background.lock));
-    PRE(b->started && !b->stop);
+    PRE(b->started);
+    PRE(!b->stop);
     while (b->task_count < b->task_max) {
         struct background_worker *w = &b->workers[b->task_count];
         w->store = s;

@@ -67,7 +67,8 @@ bool file_refs_drop(struct file_refs *r, uint64_t number)
     PRE(number > 0);
     mutex_lock(&r->lock);
     i = file_refs_find(r, number);
-    PRE(i < r->count && r->refs[i].number == number);
+    PRE(i < r->count);
+    PRE(r->refs[i].number == number);
     INVARIANT(r->refs[i].count > 0);
     last = --r->refs[i].count == 0;
     if (last) {

@@ -186,7 +186,8 @@ int table_split_points(struct table_part *t,
     struct points p = {BUF_INIT, BUF_INIT, BUF_INIT, 0};
     struct table_part_view *v = table_part_get_view(t);
     int rc;
-    PRE(keys && count);
+    PRE(keys);
+    PRE(count);
     *keys = NULL;
     *count = 0;
     if (!v)

@@ -121,7 +121,8 @@ static bool is_zero(struct slice bytes)
  */
 static bool has_lost_sector(struct slice bytes, size_t at, size_t end)
 {
-    PRE(at <= end && end <= bytes.len);
+    PRE(at <= end);
+    PRE(end <= bytes.len);
     for (size_t from = at; from < end;) {
         size_t to = MIN_OF((from / SECTOR_BYTES + 1) * SECTOR_BYTES, end);
         if ((from == at || to - from >= ZEROS_MIN) &&
@@ -494,7 +495,8 @@ static void append_record(struct buf *out,
     size_t at = out->len;
     size_t len = edit.len + (sealer ? UNIT_BYTES_MORE : 0);
     char aad[8];
-    PRE(edit.len > 0 && len <= UINT32_MAX);
+    PRE(edit.len > 0);
+    PRE(len <= UINT32_MAX);
     buf_put_le32(out, 0);
     buf_put_le32(out, (uint32_t)len);
     if (sealer)
@@ -538,7 +540,8 @@ static void drop_file(struct manifest *m)
     m->file = NULL;
     unit_sealer_free(m->sealer);
     m->sealer = NULL;
-    POST(!m->file && !m->sealer);
+    POST(!m->file);
+    POST(!m->sealer);
 }
 
 /* @m is locked. */

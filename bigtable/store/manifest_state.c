@@ -61,7 +61,8 @@ void manifest_state_close(struct manifest_state *s)
     mem_free(s->tables);
     mem_free(s->tablets);
     manifest_state_init(s);
-    POST(s->tablet_count == 0 && s->table_count == 0);
+    POST(s->tablet_count == 0);
+    POST(s->table_count == 0);
 }
 
 struct manifest_tablet *manifest_state_tablet(const struct manifest_state *s,

@@ -201,7 +201,8 @@ int check_new_file(struct fs *fs,
                  ? sstable_reader_open(fs, f->path, &opts, &r, err)
                  : err_set(err, ERR_CORRUPT, "%s: no locality group %u",
                            f->path, f->group);
-    PRE(f->path && f->first_key.len > 0);
+    PRE(f->path);
+    PRE(f->first_key.len > 0);
     if (rc == 0)
         rc = check_sealing(fs, f, r, err);
     if (rc == 0)

@@ -278,7 +278,8 @@ find_group(const struct manifest_group *list, size_t count, uint32_t id)
 
 static void set_bounds(struct tablet *t, struct slice start, struct slice end)
 {
-    PRE(t->start.len == 0 && t->end.len == 0);
+    PRE(t->start.len == 0);
+    PRE(t->end.len == 0);
     buf_append_slice(&t->start, start);
     buf_append_slice(&t->end, end);
     if (start.len)

@@ -17,7 +17,9 @@ int store_open_shared(struct world *world,
                       struct store **out,
                       struct err *err)
 {
-    PRE(sharing->fs && sharing->registry && sharing->log);
+    PRE(sharing->fs);
+    PRE(sharing->registry);
+    PRE(sharing->log);
 
     struct store *s = store__new(world, opts);
     (void)err; /* Nothing is read yet. */

@@ -192,7 +192,8 @@ static void build_edit(void *ctx, const struct manifest_state *state)
     size_t head;
     int64_t stamped_us = (int64_t)atomic_load(&r->table->stamped_us);
     struct buf done = BUF_INIT;
-    PRE(r->fresh.len == 0 && r->edit.len == 0);
+    PRE(r->fresh.len == 0);
+    PRE(r->edit.len == 0);
     PRE(r->first < r->end);
     PRE(r->first_id > 0);
     edit_put_table(&r->fresh, r->table->id, r->table->name, r->view->schema);

@@ -346,7 +346,8 @@ static int take_directory(struct store *s, struct err *err)
 {
     struct file_info info;
     int rc;
-    PRE(!s->fs && !s->file_lock);
+    PRE(!s->fs);
+    PRE(!s->file_lock);
     if (s->options.read_only || s->options.must_exist) {
         rc = world_stat(s->world, s->dir, &info, err);
         if (rc == ERR_NOTFOUND)
@@ -485,7 +486,8 @@ struct store *store__new(struct world *world, const struct store_options *opts)
 
 void store__make_caches(struct store *s)
 {
-    PRE(!s->cache && !s->env.scan_cache);
+    PRE(!s->cache);
+    PRE(!s->env.scan_cache);
     PRE(s->options.scan_cache_bytes <= s->options.cache_bytes);
     s->cache =
         block_cache_new(s->options.cache_bytes - s->options.scan_cache_bytes);
