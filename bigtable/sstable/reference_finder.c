@@ -111,6 +111,7 @@ static void add_print(struct reference_finder *f, uint64_t print)
         f->print_room = MAX_OF(f->print_room * 2, (size_t)1024);
         f->prints = mem_realloc(f->prints, f->print_room * sizeof(*f->prints));
     }
+    INVARIANT(f->print_count < f->print_room);
     f->prints[f->print_count++] = print;
 }
 

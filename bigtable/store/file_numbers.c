@@ -44,6 +44,7 @@ uint64_t file_numbers_take(struct file_numbers *f)
         f->cap = MAX_OF(2 * f->cap, (size_t)8);
         f->undecided = mem_realloc(f->undecided, f->cap * sizeof(uint64_t));
     }
+    INVARIANT(f->count < f->cap);
     f->undecided[f->count++] = number;
     file_numbers_check(f);
     mutex_unlock(&f->lock);

@@ -393,10 +393,12 @@ static void apply_drop_changes(struct manifest_state *s, struct cursor *c)
 static void apply_drop_tablet(struct manifest_state *s, struct cursor *c)
 {
     struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
-    if (c->bad || !t)
+    if (c->bad || !t) {
         c->bad = true;
-    else
-        remove_tablet(s, (size_t)(t - s->tablets));
+        return;
+    }
+    INVARIANT((size_t)(t - s->tablets) < s->tablet_count);
+    remove_tablet(s, (size_t)(t - s->tablets));
 }
 
 static void
@@ -451,6 +453,7 @@ static void apply_change_group(struct manifest_state *s, struct cursor *c)
         g->flushed_sequence = flushed;
     if (flushed > s->sequence)
         s->sequence = flushed;
+    POST(s->sequence >= g->flushed_sequence); /* INV-3 */
 }
 
 static void apply_counters(struct manifest_state *s, struct cursor *c)
