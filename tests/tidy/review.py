@@ -41,6 +41,14 @@ ASSERTS_MIN_OF = {
     "gfs-lite/namenode": 0.55, "bigtable/tablet_server": 0.55,
     "bigtable/master": 0.55,
 }
+# And one for each function that may change a struct with numbered invariants.
+KEEPER_ASSERTS_MIN_OF = {
+    "base/replica": 1.0, "base/session": 1.0, "chubby-lite": 1.0,
+    "gfs-lite/namenode": 1.0, "gfs-lite/chunkserver": 1.0,
+    "bigtable/sstable": 0.9, "bigtable/log": 1.0, "bigtable/tablet": 1.0,
+    "bigtable/write": 1.0, "bigtable/read": 1.0, "bigtable/store": 1.0,
+    "bigtable/tablet_server": 1.0, "bigtable/master": 1.0,
+}
 # Elsewhere some; of MapReduce in each room.
 ASSERTED = {
     "bigtable/row", "bigtable/client", "bigtable/gateway", "cli",
@@ -203,6 +211,11 @@ def main():
         if name in STATEFUL and asserts < least:
             found.add(name, 0, "%.2f asserts a function; at least %.2f"
                       % (asserts, least))
+        kept = f.share(f.keeper_asserts, f.keepers)
+        least = KEEPER_ASSERTS_MIN_OF.get(name, 0)
+        if kept < least:
+            found.add(name, 0, "%.2f asserts a function that may change a struct "
+                      "with invariants; at least %.2f" % (kept, least))
         if f.prototypes and f.share(f.documented, f.prototypes) < DOCUMENTED_MIN:
             found.add(name, 0, "%.0f %% of the prototypes have a comment; at "
                       "least %.0f %%" % (100 * f.documented / f.prototypes,
