@@ -651,7 +651,8 @@ QUARRY_EXPORT MUST_CHECK int quarry_get(struct quarry_table *t,
                                         struct err *err);
 
 /* Rows in ascending order, as of the call (a snapshot of each tablet); on a
- * cluster each of its servers' answers is of one moment. */
+ * cluster each of its servers' answers is of one moment. With `reversed`, in
+ * descending order. */
 QUARRY_EXPORT MUST_CHECK int quarry_scan(struct quarry_table *t,
                                          const struct quarry_read_options *opts,
                                          struct quarry_scanner **out,

@@ -120,11 +120,11 @@ struct quarry_index_query {
 
 /* The rows, in the order of their values, then of their keys, as @options (NULL
  * allowed) would show them to quarry_scan(); ranges, keys, progress_rows and
- * explain are not looked at, and a program is ERR_UNSUPPORTED. Each row is
- * looked at again where it is stored: what is returned has the values at that
- * moment. A row that had them all the while is returned once; of one that
- * changes meanwhile it is open. ERR_NOTFOUND: no such index; ERR_UNSUPPORTED:
- * it is being built. */
+ * explain are not looked at, and a program or `reversed` is ERR_UNSUPPORTED.
+ * Each row is looked at again where it is stored: what is returned has the
+ * values at that moment. A row that had them all the while is returned once; of
+ * one that changes meanwhile it is open. ERR_NOTFOUND: no such index;
+ * ERR_UNSUPPORTED: it is being built. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_index_scan(struct quarry_table *t,
                   const struct quarry_index_query *query,

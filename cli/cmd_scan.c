@@ -78,6 +78,7 @@ static int scan_table(struct cli *cli,
     rc = cli_table(cli, args->words[0], CLI_READ, &t, err);
     if (!rc) {
         spec.options.keys_only |= keys_only;
+        spec.options.reversed = args_flag(args, "reverse");
         explain = explain_args_begin(args, &spec.options);
         rc = scan_rows(cli, args, t, &spec, each, ctx, err);
         explain_args_print(cli, args, explain, rc);
@@ -105,6 +106,7 @@ static bool print_one(void *ctx, const struct quarry_row *row)
 }
 
 static const struct option scan_only_options[] = {
+    {"reverse", 0, NULL, "rows in descending order: the last ones first"},
     {"cut", 0, "N", "as text: cut values at N columns (default: terminal)"},
     {NULL, 0, NULL, NULL},
 };
@@ -184,6 +186,7 @@ const struct command scan_commands[] = {
          "    'r: Row = input; if (match(\"news\", r.key)) emit keep <- "
          "r;'\n"
          "quarry scan webtable --value '.*news.*' --explain-only\n"
+         "quarry scan logs --reverse --limit 10\n"
          "quarry scan people --where 'contact:mail = ann@example.org'",
      .words_min = 1,
      .words_max = 1,

@@ -13,6 +13,7 @@
 #include "bigtable/client/client.h"
 #include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/embedded/embedded.h"
+#include "bigtable/client/reverse_scan.h"
 #include "bigtable/client/table_info.h"
 #include "bigtable/index/index_write.h"
 #include "bigtable/quarry_access.h"
@@ -540,8 +541,11 @@ int quarry_scan(struct quarry_table *t,
                 struct quarry_scanner **out,
                 struct err *err)
 {
-    int rc = settle_rows(t, opts, err);
+    int rc;
     *out = NULL;
+    if (opts && opts->reversed)
+        return reverse_scan(t, opts, out, err);
+    rc = settle_rows(t, opts, err);
     return rc ? rc : t->ops->scan(t, opts, out, err);
 }
 
@@ -564,6 +568,11 @@ int quarry_run_program(struct quarry_table *t,
                        uint64_t *row_count,
                        struct err *err)
 {
-    int rc = settle_rows(t, opts, err);
+    int rc;
+    if (opts && opts->reversed)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "programs that end in tables take rows in ascending "
+                       "order alone");
+    rc = settle_rows(t, opts, err);
     return rc ? rc : t->ops->run_program(t, opts, run, row_count, err);
 }

@@ -15,7 +15,6 @@
 #include "bigtable/gateway/query_pool.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_rows.h"
-#include "bigtable/gateway/reverse.h"
 #include "bigtable/gateway/row_chunks.h"
 #include "bigtable/gateway/view_scan.h"
 #include "bigtable/gateway/workers.h"
@@ -59,7 +58,6 @@ struct read {
     struct request_rows rows;
     struct quarry_read_options options;
     struct quarry_scanner *scanner;
-    struct reverse_scan *reverse;   /* Instead of the scanner. */
     struct view_scan *rows_of_view; /* The same, of a materialized view. */
     struct row_chunks chunks;       /* The row being written. */
     struct buf message;             /* Begun; holds chunks and nothing else. */
@@ -137,6 +135,7 @@ static void fill_options(struct read *r)
         .filter = r->filter,
         .explain = r->explain,
         .row_limit = limit,
+        .reversed = r->request.reversed,
         .progress_rows = PROGRESS_ROWS,
         .read_ahead_off =
             (limit && limit <= SHORT_SCAN_ROWS) || r->rows.range_count == 0,
@@ -202,8 +201,7 @@ static int next_row(struct read *r, const struct quarry_row **row)
 {
     if (r->rows_of_view)
         return view_scan_next(r->rows_of_view, row, r->err);
-    return r->reverse ? reverse_scan_next(r->reverse, row, r->err)
-                      : quarry_scanner_next(r->scanner, row, r->err);
+    return quarry_scanner_next(r->scanner, row, r->err);
 }
 
 /* Take the next row, if any, into r->chunks. False: the piece ends here. */
@@ -228,11 +226,8 @@ static bool take_row(struct read *r)
 
 static void open_scan(struct read *r)
 {
-    if (r->scanner || r->reverse || r->rows_of_view)
-        return;
-    r->rc = r->request.reversed
-                ? reverse_scan_open(r->table, &r->options, &r->reverse, r->err)
-                : quarry_scan(r->table, &r->options, &r->scanner, r->err);
+    if (!r->scanner && !r->rows_of_view)
+        r->rc = quarry_scan(r->table, &r->options, &r->scanner, r->err);
 }
 
 static bool is_late(struct read *r, unsigned rows, uint64_t begin_ns)
@@ -358,7 +353,7 @@ static int send_stats(struct read *r, struct err *err)
     size_t full = pb_open(b, PB_RequestStats_full_read_stats_view);
     size_t part = pb_open(b, PB_FullReadStatsView_read_iteration_stats);
     size_t latency;
-    PRE(r->explain && !r->scanner && !r->reverse);
+    PRE(r->explain && !r->scanner);
     quarry_explain_total(r->explain, &seen);
     if (r->rows_of_view)
         view_scan_seen(r->rows_of_view, &seen.rows_examined,
@@ -386,9 +381,7 @@ static int send_stats(struct read *r, struct err *err)
 static void close_scan(struct read *r)
 {
     quarry_scanner_close(r->scanner);
-    reverse_scan_close(r->reverse);
     r->scanner = NULL;
-    r->reverse = NULL;
 }
 
 static void close_read(struct read *r)

@@ -187,6 +187,10 @@ static int take_options(struct index_scanner *s,
     if (o->program)
         return err_set(err, ERR_UNSUPPORTED,
                        "a look-up by an index runs no program");
+    if (o->reversed)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "a look-up by an index gives rows in ascending order "
+                       "alone");
     if (o->row_limit)
         s->left = o->row_limit;
     s->twice = o->family_count || o->column_regex || o->time_min_us ||

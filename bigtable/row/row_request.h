@@ -64,6 +64,10 @@ struct quarry_read_options {
     /* @program's instructions a row; 0: 10 million; at most 1 billion. */
     uint64_t program_fuel;
     bool read_ahead_off; /* For scans that will stop soon. */
+    /* quarry_scan: rows in descending order, the last ones first. They are of
+     * one moment only within what is read at once, up to 8 MiB, unless as_of_us
+     * is given. */
+    bool reversed;
     /* quarry_scan: after this many consecutive rows with nothing to return,
      * hand out one without cells, which shows the progress of the scan; 0:
      * never. A target may ignore it. */

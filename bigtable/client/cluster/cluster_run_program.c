@@ -14,8 +14,8 @@
 #include "bigtable/client/cluster/cluster_client.h"
 #include "bigtable/client/cluster/fan_out.h"
 #include "bigtable/client/cluster/locator.h"
-#include "bigtable/client/cluster/options_copy.h"
 #include "bigtable/client/cluster/row_set.h"
+#include "bigtable/client/options_copy.h"
 #include "bigtable/read/script.h"
 #include "sawzall-lite/sawzall.h"
 

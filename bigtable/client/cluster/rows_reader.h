@@ -9,8 +9,8 @@
 #define BIGTABLE_CLIENT_CLUSTER_ROWS_READER_H
 
 #include "bigtable/client/cluster/cluster_client.h"
-#include "bigtable/client/cluster/options_copy.h"
 #include "bigtable/client/cluster/row_set.h"
+#include "bigtable/client/options_copy.h"
 
 struct rows_reader {
     struct cluster_table *table; /* Reference. */

@@ -50,7 +50,8 @@ def _read_options(start: Optional[Bytes] = None, end: Optional[Bytes] = None,
                   limit: int = 0, keys_only: bool = False,
                   program: Optional[str] = None,
                   program_fuel: int = 0,
-                  as_of: Optional[Time] = None) -> Dict[str, Any]:
+                  as_of: Optional[Time] = None,
+                  reversed: bool = False) -> Dict[str, Any]:
     """Options of reads as the extension module takes them."""
     from .store import prefix_end
     wanted = [(to_bytes(a), to_bytes(b)) for a, b in ranges or ()]
@@ -66,6 +67,8 @@ def _read_options(start: Optional[Bytes] = None, end: Optional[Bytes] = None,
         "row_limit": limit, "program_fuel": program_fuel}
     if as_of is not None:
         out["as_of_us"] = to_us(as_of)
+    if reversed:
+        out["reversed"] = True
     if wanted:
         out["ranges"] = tuple(wanted)
     if keys is not None:
@@ -80,7 +83,7 @@ def _read_options(start: Optional[Bytes] = None, end: Optional[Bytes] = None,
 
 
 class Scan:
-    """Rows of a scan, in ascending order of their keys: an iterator."""
+    """Rows of a scan, in the order of their keys: an iterator."""
 
     def __init__(self, table: "Table", options: Dict[str, Any]):
         self._scanner: Any = None
@@ -168,7 +171,7 @@ class Table:
         return [None if r is None else Row(*r) for r in found]
 
     def scan(self, **options: Any) -> Scan:
-        """Rows in ascending order. Which: `start` and `end` (exclusive),
+        """Rows in ascending order, with `reversed` in descending order. Which: `start` and `end` (exclusive),
         `prefix`, `ranges`, `keys`; all without any. Parts of them: `filter`
         (quarry.filters), `families`, `column_regex`, `versions`, `since`,
         `until`, `keys_only`, `program` (a Sawzall program that runs beside the

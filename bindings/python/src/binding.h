@@ -88,8 +88,8 @@ struct py_read {
 
 /* Take @kwargs (a dict, may be NULL): ranges, keys, filter, families,
  * column_regex, versions, time_min_us, time_max_us, as_of_us, row_limit,
- * keys_only, program, program_fuel. False: an exception is set. In both cases
- * py_read_close() is to be called. */
+ * keys_only, reversed, program, program_fuel. False: an exception is set. In
+ * both cases py_read_close() is to be called. */
 bool py_read_open(struct py_read *r, PyObject *kwargs);
 void py_read_close(struct py_read *r);
 

@@ -168,6 +168,10 @@ static bool take_option(struct py_read *r, const char *name, PyObject *o)
         q->keys_only = PyObject_IsTrue(o) == 1;
         return !PyErr_Occurred();
     }
+    if (strcmp(name, "reversed") == 0) {
+        q->reversed = PyObject_IsTrue(o) == 1;
+        return !PyErr_Occurred();
+    }
     if (strcmp(name, "time_min_us") == 0)
         return take_number(o, INT64_MIN, INT64_MAX, &q->time_min_us);
     if (strcmp(name, "as_of_us") == 0)

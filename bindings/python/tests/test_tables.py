@@ -139,6 +139,8 @@ class Scans(TableTest):
         self.assertEqual(self.keys(keys=["r0009", "r0001", "nothing"]), [1, 9])
         self.assertEqual(self.keys(keys=[]), [])
         self.assertEqual(self.keys(limit=5), list(range(5)))
+        self.assertEqual(self.keys(reversed=True), self.keys()[::-1])
+        self.assertEqual(self.keys(reversed=True, limit=2), self.keys()[:-3:-1])
 
     def test_filters(self):
         def cells(x):

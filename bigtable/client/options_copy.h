@@ -1,6 +1,6 @@
 /* Options of a read that outlive the call they came with. */
-#ifndef BIGTABLE_CLIENT_CLUSTER_OPTIONS_COPY_H
-#define BIGTABLE_CLIENT_CLUSTER_OPTIONS_COPY_H
+#ifndef BIGTABLE_CLIENT_OPTIONS_COPY_H
+#define BIGTABLE_CLIENT_OPTIONS_COPY_H
 
 #include "base/core/arena.h"
 #include "bigtable/quarry.h"
@@ -17,4 +17,4 @@ MUST_CHECK int options_copy_init(struct options_copy *c,
                                  struct err *err);
 void options_copy_close(struct options_copy *c);
 
-#endif /* BIGTABLE_CLIENT_CLUSTER_OPTIONS_COPY_H */
+#endif /* BIGTABLE_CLIENT_OPTIONS_COPY_H */

@@ -1,7 +1,7 @@
 /* Copies of the options of a read, for calls that outlive their caller's
  * options: texts go into one arena, the filter is shared by reference.
  */
-#include "bigtable/client/cluster/options_copy.h"
+#include "bigtable/client/options_copy.h"
 
 #include "bigtable/row/filter.h"
 
