@@ -267,6 +267,43 @@ int tls_public_context_new(struct slice certificate,
     return fill_context(out, certificate, key, authority, err);
 }
 
+static void offer_protocol(struct tls_context *c)
+{
+    unsigned char list[32];
+    size_t len = strlen(c->protocol);
+
+    PRE(len > 0 && len < sizeof(list));
+    list[0] = (unsigned char)len;
+    memcpy(list + 1, c->protocol, len);
+    if (SSL_CTX_set_alpn_protos(c->ssl, list, (unsigned)len + 1) != 0)
+        PANIC("TLS: %s is no protocol", c->protocol);
+}
+
+int tls_client_context_new(struct slice certificate,
+                           struct slice key,
+                           struct slice authority,
+                           const char *protocol,
+                           struct tls_context **out,
+                           struct err *err)
+{
+    int rc;
+
+    *out = NULL;
+    if (authority.len == 0)
+        return err_set(err, ERR_INVALID, "authority: an empty file");
+    *out = new_context(SSL_VERIFY_PEER);
+    (*out)->protocol = protocol;
+    offer_protocol(*out);
+    if (certificate.len > 0 || key.len > 0)
+        return fill_context(out, certificate, key, authority, err);
+    rc = with_pem(*out, authority, use_authority, err);
+    if (rc) {
+        tls_context_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
 void tls_context_free(struct tls_context *c)
 {
     if (!c)

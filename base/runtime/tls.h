@@ -36,6 +36,15 @@ MUST_CHECK int tls_public_context_new(struct slice certificate,
                                       const char *protocol,
                                       struct tls_context **out,
                                       struct err *err);
+/* The same for clients of others' servers: our certificate and its key are
+ * both empty where the server wants none. @protocol (a literal) is offered by
+ * ALPN. For tls_connect() alone. */
+MUST_CHECK int tls_client_context_new(struct slice certificate,
+                                      struct slice key,
+                                      struct slice authority,
+                                      const char *protocol,
+                                      struct tls_context **out,
+                                      struct err *err);
 void tls_context_free(struct tls_context *c); /* NULL is allowed. */
 
 /* The first DNS name of our certificate, or its common name. Borrowed. */

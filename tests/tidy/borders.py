@@ -55,6 +55,7 @@ ALLOWED = {
     "base/rpc": ["base/core/", "base/runtime/", "base/metrics/", "base/trace/",
                  "base/rpc/"],
     "base/http": ["base/core/", "base/runtime/", "base/http/"],
+    "base/grpc": ["base/core/", "base/runtime/", "base/grpc/"],
     "base/replica": ["base/core/", "base/runtime/", "base/metrics/", "base/rpc/",
                      "base/trace/",
                      "base/crypt/", "base/replica/"],
@@ -440,7 +441,8 @@ HOMES = [
     (r"check\.h", ["tests/"]),
     (r"microhttpd\.h", ["base/http/"]),
     (r"nghttp2/.*", ["bigtable/gateway/grpc_connection.h",
-                     "bigtable/gateway/session_memory.h"]),
+                     "bigtable/gateway/session_memory.h",
+                     "base/grpc/grpc_exchange.c"]),
 ]
 
 
