@@ -5,9 +5,11 @@
 #include "chubby-lite/lock_service.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/runtime/tls.h"
 #include "base/runtime/world.h"
 #include "chubby-lite/lock_path.h"
 
@@ -18,6 +20,7 @@ static const struct {
     enum lock_service_kind kind;
 } services[] = {
     {"zookeeper:", LOCK_SERVICE_ZOOKEEPER},
+    {"etcd:", LOCK_SERVICE_ETCD},
 };
 
 static enum lock_service_kind kind_of(struct slice text, size_t *prefix_bytes)
@@ -107,11 +110,33 @@ take_root(struct slice root, struct lock_service *out, struct err *err)
         if ((unsigned char)root.data[i] >= 0x7f || root.data[i] == '%')
             rc = err_set(err, ERR_INVALID, "\"%.*s\": plain letters, please",
                          SLICE_ARG(root));
-    if (!rc && slice_starts_with(root, SLICE_LIT("/zookeeper")))
+    if (!rc && out->kind == LOCK_SERVICE_ZOOKEEPER &&
+        slice_starts_with(root, SLICE_LIT("/zookeeper")))
         rc = err_set(err, ERR_INVALID, "/zookeeper is ZooKeeper's own");
     if (!rc)
         out->root = mem_strndup(root.data, root.len);
     return rc;
+}
+
+/* Where the value of setting @name goes; NULL: the service has none. */
+static char **setting_of(struct lock_service *s, struct slice name)
+{
+    const struct {
+        const char *name;
+        char **value;
+        bool of_zookeeper;
+    } settings[] = {
+        {"auth", &s->auth, true},
+        {"ca", &s->ca, false},
+        {"cert", &s->cert, false},
+        {"key", &s->key, false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+        if (slice_eq_str(name, settings[i].name) &&
+            (settings[i].of_zookeeper || s->kind != LOCK_SERVICE_ZOOKEEPER))
+            return settings[i].value;
+    return NULL;
 }
 
 static int
@@ -120,13 +145,28 @@ take_setting(struct slice one, struct lock_service *out, struct err *err)
     size_t end = slice_find_byte(one, '=');
     struct slice name = slice_sub(one, 0, end);
     struct slice value = slice_sub(one, end + 1, one.len);
+    char **to = setting_of(out, name);
 
-    if (!slice_eq_str(name, "auth"))
-        return err_set(err, ERR_INVALID, "\"%.*s\": it can be auth alone",
+    if (!to)
+        return err_set(
+            err, ERR_INVALID, "\"%.*s\": it can be %s", SLICE_ARG(name),
+            out->kind == LOCK_SERVICE_ZOOKEEPER ? "auth alone"
+                                                : "auth, ca, cert or key");
+    if (value.len == 0 || *to)
+        return err_set(err, ERR_INVALID, "%.*s: one file, please",
                        SLICE_ARG(name));
-    if (value.len == 0 || out->auth)
-        return err_set(err, ERR_INVALID, "auth: one file, please");
-    out->auth = mem_strndup(value.data, value.len);
+    *to = mem_strndup(value.data, value.len);
+    return 0;
+}
+
+/* Certificates are of use with an authority alone, and with their keys. */
+static int check_tls(const struct lock_service *s, struct err *err)
+{
+    if ((s->cert != NULL) != (s->key != NULL))
+        return err_set(err, ERR_INVALID, "cert and key go together");
+    if (s->cert && !s->ca)
+        return err_set(err, ERR_INVALID,
+                       "cert needs ca, the authority of the servers");
     return 0;
 }
 
@@ -155,8 +195,9 @@ int lock_service_parse(struct slice text,
 
     *out = (struct lock_service){.kind = kind_of(text, &prefix_bytes)};
     if (out->kind == LOCK_SERVICE_OWN)
-        return err_set(err, ERR_INVALID,
-                       "\"%.*s\": it begins with zookeeper:", SLICE_ARG(text));
+        return err_set(
+            err, ERR_INVALID,
+            "\"%.*s\": it begins with zookeeper: or etcd:", SLICE_ARG(text));
     if (text.len > LOCK_SERVICE_TEXT_BYTES_MAX)
         return err_set(
             err, ERR_INVALID,
@@ -170,6 +211,8 @@ int lock_service_parse(struct slice text,
         rc = take_root(slice_sub(rest, slash, question), out, err);
     if (!rc)
         rc = take_settings(slice_sub(rest, question + 1, rest.len), out, err);
+    if (!rc)
+        rc = check_tls(out, err);
     if (rc)
         err_wrap(err, "lock service %.*s", SLICE_ARG(text));
     return rc;
@@ -180,6 +223,9 @@ void lock_service_close(struct lock_service *s)
     mem_free(s->servers);
     mem_free(s->root);
     mem_free(s->auth);
+    mem_free(s->ca);
+    mem_free(s->cert);
+    mem_free(s->key);
 }
 
 void lock_service_put_public(const struct lock_service *s, struct buf *out)
@@ -216,5 +262,58 @@ int lock_service_read_auth(struct world *w,
                      "%s: its first line is not USER:PASSWORD", s->auth);
     if (!rc)
         buf_append_slice(out, line);
+    return rc;
+}
+
+/* Append a file of PEM texts; nothing for NULL. */
+static int
+read_pem(struct world *w, const char *path, struct buf *out, struct err *err)
+{
+    char *text;
+    struct file *f;
+    size_t got = 0;
+    int rc;
+
+    if (!path)
+        return 0;
+    rc = file_open(w, path, FILE_READ, &f, err);
+    if (rc)
+        return rc;
+    text = mem_alloc(LOCK_SERVICE_PEM_BYTES_MAX);
+    rc = file_read_at(f, 0, text, LOCK_SERVICE_PEM_BYTES_MAX, &got, err);
+    file_close(f);
+    if (!rc && got == LOCK_SERVICE_PEM_BYTES_MAX)
+        rc = err_set(err, ERR_TOOBIG, "%s has more than %zu bytes", path,
+                     LOCK_SERVICE_PEM_BYTES_MAX - 1);
+    if (!rc)
+        buf_append(out, text, got);
+    memset(text, 0, LOCK_SERVICE_PEM_BYTES_MAX);
+    mem_free(text);
+    return rc;
+}
+
+int lock_service_read_tls(struct world *w,
+                          const struct lock_service *s,
+                          struct tls_context **out,
+                          struct err *err)
+{
+    struct buf pems[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
+    const char *const paths[3] = {s->cert, s->key, s->ca};
+    int rc = 0;
+
+    *out = NULL;
+    if (!s->ca)
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(pems) && !rc; i++)
+        rc = read_pem(w, paths[i], &pems[i], err);
+    if (!rc) {
+        rc = tls_client_context_new(buf_slice(&pems[0]), buf_slice(&pems[1]),
+                                    buf_slice(&pems[2]), "h2", out, err);
+        if (rc)
+            err_wrap(err, "TLS of the lock service (%s%s%s)", s->ca,
+                     s->cert ? ", " : "", s->cert ? s->cert : "");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(pems); i++)
+        buf_close(&pems[i]);
     return rc;
 }

@@ -36,7 +36,7 @@ static const struct option cluster_options[] = {
     {"nodes", 'n', "N", "how many there shall be (3), when it is made"},
     {"lock-service", 0, "WHERE",
      "its locks, when it is made: zookeeper:HOST:PORT,…\n"
-     "(our own)"},
+     "or etcd:HOST:PORT,… (our own)"},
     {"data", 0, "DIR", "where the cluster lies (quarry-cluster)"},
     {NULL, 0, NULL, NULL},
 };

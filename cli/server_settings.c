@@ -35,8 +35,9 @@ const struct option server_options[] = {
      "the nodes with lock servers and namenodes, the\n"
      "same on every node (this node alone)"},
     {"lock-service", 0, "WHERE",
-     "locks in zookeeper:HOST:PORT,…/ROOT\n"
-     "instead of the role lock, the same on every node"},
+     "locks in zookeeper:HOST:PORT,…/ROOT or\n"
+     "etcd:HOST:PORT,…/ROOT instead of the role lock,\n"
+     "the same on every node"},
     {"name", 0, "NAME", "of this node (its address)"},
     {"rack", 0, "NAME", "where it stands: copies are spread over racks"},
     {"console", 0, "ADDR", "show pages and metrics there, by HTTP"},

@@ -1,6 +1,6 @@
 /* A service that others run, as far as the mapping needs it: a tree of small
  * values, changed by transactions, watched, and in part bound to a session that
- * a lease keeps alive. ZooKeeper has all of it.
+ * a lease keeps alive. ZooKeeper and etcd have all of it.
  *
  * Paths are "/a/b", of bytes 0x21 to 0x7e. A value is made below one that
  * exists, and removed while none is below it.
@@ -9,7 +9,7 @@
  * service knew of it at some moment after the call: until `usable_us` after
  * that moment, counted by this machine's clock from before the call, no server
  * of the service ends it. How each store comes to that figure is said where it
- * is computed (zookeeper_store.c).
+ * is computed (zookeeper_store.c, etcd_store.c).
  *
  * Functions park, and end with the fiber's deadline or cancellation. Errors of
  * all of them, beside those named: ERR_CLOSED: the session has ended;
@@ -62,7 +62,8 @@ struct coordination_op {
     const char *path;
     struct slice value;
     int64_t version;
-    bool of_session; /* CREATE: it ends with the session, and has none below. */
+    bool of_session; /* CREATE: it ends with the session, and has none below.
+                        DELETE: it was made so. */
 };
 
 enum coordination_event {

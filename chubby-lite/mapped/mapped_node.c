@@ -557,7 +557,8 @@ static int leave_try(void *arg, bool fresh, struct err *err)
     e = mapped__entry_find(&all, name);
     ops[count++] = (struct coordination_op){.kind = COORDINATION_DELETE,
                                             .path = n->at.marker,
-                                            .version = COORDINATION_ANY};
+                                            .version = COORDINATION_ANY,
+                                            .of_session = true};
     if (e && e->marker_count <= 1) {
         ops[count++] = (struct coordination_op){.kind = COORDINATION_DELETE,
                                                 .path = n->record,
@@ -682,7 +683,8 @@ static int put_markers(struct mapped_node *n,
         paths[found] = buf_take(&path);
         ops[(*count)++] = (struct coordination_op){.kind = COORDINATION_DELETE,
                                                    .path = paths[found++],
-                                                   .version = COORDINATION_ANY};
+                                                   .version = COORDINATION_ANY,
+                                                   .of_session = true};
     }
     return 0;
 }

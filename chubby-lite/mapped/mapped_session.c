@@ -10,6 +10,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "chubby-lite/etcd/etcd_store.h"
 #include "chubby-lite/lock_service.h"
 #include "chubby-lite/mapped/mapped.h"
 #include "chubby-lite/mapped/mapped_state.h"
@@ -334,8 +335,8 @@ static int open_store(struct mapped *m,
         m->store = NULL;
     else
         INVARIANT(m->store->session != 0 &&
-                  m->store->usable_us + m->store->renew_us <
-                      (uint64_t)m->store->lease_ms * 1000);
+                  m->store->renew_us < m->store->usable_us &&
+                  m->store->usable_us < (uint64_t)m->store->lease_ms * 1000);
     return rc;
 }
 
@@ -427,6 +428,8 @@ static int find_ops(const struct lock_service *s,
     if (s->kind == LOCK_SERVICE_ZOOKEEPER)
         *out = &zookeeper_store_ops;
 #endif
+    if (s->kind == LOCK_SERVICE_ETCD)
+        *out = &etcd_store_ops;
     if (*out)
         return 0;
     PRE(s->kind != LOCK_SERVICE_OWN);

@@ -34,6 +34,20 @@ START_TEST(test_addresses)
                      0);
     ck_assert_str_eq(s.root, "/quarry");
     lock_service_close(&s);
+    ck_assert_int_eq(
+        lock_service_parse(
+            SLICE_LIT("etcd:a:1,b:2/zookeeper?ca=/c&cert=/d&key=/e&auth=/f"),
+            &s, NULL),
+        0);
+    ck_assert_int_eq(s.kind, LOCK_SERVICE_ETCD);
+    ck_assert_str_eq(s.ca, "/c");
+    ck_assert_str_eq(s.cert, "/d");
+    ck_assert_str_eq(s.key, "/e");
+    ck_assert_str_eq(s.auth, "/f");
+    buf_clear(&b);
+    lock_service_put_public(&s, &b);
+    ck_assert_str_eq(buf_cstr(&b), "etcd:a:1,b:2/zookeeper");
+    lock_service_close(&s);
     buf_close(&b);
 }
 
@@ -58,6 +72,12 @@ START_TEST(test_bad_addresses)
         "zookeeper:a:1/x?auth=f&auth=g",
         "zookeeper:a:1/x?ca=f",
         "zookeeper:user@a:1/x",
+        "etcd:",
+        "etcd:a:1/x?cert=f",
+        "etcd:a:1/x?cert=f&key=g",
+        "etcd:a:1/x?ca=f&key=g",
+        "etcd:a:1/x?ca=f&ca=g",
+        "etcd:a:1/x?token=f",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct lock_service s;
