@@ -283,7 +283,8 @@ int arrow_file_begin(struct arrow_file *f,
                      struct err *err)
 {
     int rc = 0;
-    PRE(f->at == 0 && strcmp(schema->format, "+s") == 0);
+    PRE(f->at == 0);
+    PRE(strcmp(schema->format, "+s") == 0);
     f->schema = schema;
     if (!f->stream)
         rc = write_bytes(f, ARROW_MAGIC, err);

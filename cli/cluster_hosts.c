@@ -340,7 +340,8 @@ static int count_thin(struct fs *fs,
 }
 
 /* Until every chunk has its copies without @address. */
-static int drain(struct remote *r, const char *address, struct err *err)
+static int
+cluster_hosts_drain(struct remote *r, const char *address, struct err *err)
 {
     struct fs *fs;
     uint64_t thin = 1, before = UINT64_MAX, copying = 0, lost = 0;
@@ -432,7 +433,7 @@ static int remove_remote(struct remote *r, struct err *err)
         printf("%squarry fs leave %s --gone -t %s\n", buf_cstr(&script),
                address, r->cli->target);
     } else if (rc == 0) {
-        rc = drain(r, address, err);
+        rc = cluster_hosts_drain(r, address, err);
         old_node_script(host, dir, &script);
         if (rc == 0) /* It hands its tablets over as it stops. */
             rc = run_script(buf_cstr(&script), err);

@@ -338,7 +338,8 @@ int cluster_create(struct world *w,
     if (rc)
         return rc;
     cluster_close(out);
-    PRE(count > 0 && count <= CLUSTER_NODES_MAX);
+    PRE(count > 0);
+    PRE(count <= CLUSTER_NODES_MAX);
     *out =
         (struct cluster){.dir = mem_strdup(dir), .lock_service = lock_service};
     return make_cluster(w, out, count, err);

@@ -249,7 +249,8 @@ static int print_gathered(struct cli *cli,
     struct cluster_node *nodes = mem_zalloc(n->count + 1, sizeof(*nodes));
     size_t up = 0;
     int rc = 0;
-    PRE(n->count > 0 && n->count <= INQUIRY_NODES_MAX);
+    PRE(n->count > 0);
+    PRE(n->count <= INQUIRY_NODES_MAX);
     i->cli = cli;
     i->about_files = true;
     arena_init(&i->arena);

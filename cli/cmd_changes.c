@@ -108,8 +108,9 @@ static void print_token(const struct quarry_changes *c, struct buf *line)
 
 /* --- reading ------------------------------------------------------------- */
 
-static int
-follow(struct quarry_changes *c, const struct args *args, struct err *err)
+static int changes_follow(struct quarry_changes *c,
+                          const struct args *args,
+                          struct err *err)
 {
     bool for_ever = args_flag(args, "follow");
     bool tokens = args_flag(args, "tokens");
@@ -175,7 +176,7 @@ run_changes(struct cli *cli, const struct args *args, struct err *err)
     if (rc == 0)
         rc = quarry_changes_open(t, &spec.options, &c, err);
     if (rc == 0)
-        rc = follow(c, args, err);
+        rc = changes_follow(c, args, err);
     quarry_changes_close(c);
     if (t)
         quarry_table_close(t);

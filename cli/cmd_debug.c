@@ -127,7 +127,7 @@ static void add_list(struct bundle *b)
 }
 
 /* One line, and one for each part that is not there. */
-static void tell(struct bundle *b, const char *path)
+static void debug_tell(struct bundle *b, const char *path)
 {
     FILE *to = path ? stdout : stderr;
     struct buf size = BUF_INIT;
@@ -144,7 +144,7 @@ static void tell(struct bundle *b, const char *path)
     buf_close(&size);
 }
 
-static void fill(struct bundle *b, const struct args *args)
+static void debug_fill(struct bundle *b, const struct args *args)
 {
     learn_own_secrets(b);
     bundle_add_machine(b);
@@ -176,13 +176,13 @@ write_bundle(struct bundle *b, const struct args *args, struct err *err)
         (void)fchmod(fileno(f.out), 0600);
     rc = archive_open(f.out, world_now_us(b->cli->world), &b->archive, err);
     if (rc == 0) {
-        fill(b, args);
+        debug_fill(b, args);
         rc = b->code ? err_copy(err, &b->err) : 0;
     }
     rc = archive_close(b->archive, rc, err);
     rc = output_file_close(&f, rc, err);
     if (rc == 0)
-        tell(b, path);
+        debug_tell(b, path);
     return rc;
 }
 

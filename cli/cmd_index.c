@@ -179,7 +179,8 @@ static void put_columns(const struct quarry_index_info *i, struct buf *out)
 static void list_row(struct sheet *s, const struct quarry_index_info *i)
 {
     struct buf columns = BUF_INIT;
-    PRE(i->name && i->table);
+    PRE(i->name);
+    PRE(i->table);
     PRE(i->column_count > 0);
     put_columns(i, &columns);
     sheet_add_str(s, i->table);
@@ -309,7 +310,7 @@ struct lookup {
     struct quarry_index_query query;
 };
 
-static struct slice unescape(struct lookup *l, const char *text)
+static struct slice index_unescape(struct lookup *l, const char *text)
 {
     struct buf *b = &l->bytes[l->byte_count++];
     PRE(l->byte_count <= ARRAY_LEN(l->bytes));
@@ -331,17 +332,17 @@ lookup_parse(const struct args *args, struct lookup *l, struct err *err)
     if (prefix && (from || to))
         return usage_error(args, err, "--prefix or --from and --to");
     for (size_t i = 2; i < args->word_count; i++)
-        l->equal[l->query.equal_count++] = unescape(l, args->words[i]);
+        l->equal[l->query.equal_count++] = index_unescape(l, args->words[i]);
     if (from) {
         l->query.lower_kind = QUARRY_CLOSED;
-        l->query.lower = unescape(l, from);
+        l->query.lower = index_unescape(l, from);
     }
     if (to) {
         l->query.upper_kind = QUARRY_OPEN;
-        l->query.upper = unescape(l, to);
+        l->query.upper = index_unescape(l, to);
     }
     if (prefix)
-        l->query.prefix = unescape(l, prefix);
+        l->query.prefix = index_unescape(l, prefix);
     return 0;
 }
 

@@ -26,7 +26,7 @@ struct replay_run {
     struct err *err;
 };
 
-static void serve(void *arg)
+static void replay_serve(void *arg)
 {
     struct replay_run *run = arg;
     struct replay_server *r = NULL;
@@ -53,7 +53,7 @@ static int serve_on_loop(struct replay_run *run, struct err *err)
     if (rc)
         return rc;
     loop_start(loop);
-    loop_call(loop, "replay", serve, run);
+    loop_call(loop, "replay", replay_serve, run);
     loop_stop(loop);
     loop_join(loop);
     loop_free(loop);

@@ -31,7 +31,7 @@ struct store_look {
 /* --- findings ------------------------------------------------------------ */
 
 /* Names of directories and files may be any bytes. */
-static json_t *printable(struct buf *text)
+static json_t *is_printable_path(struct buf *text)
 {
     if (!utf8_valid(buf_slice(text)))
         for (size_t i = 0; i < text->len; i++)
@@ -57,14 +57,15 @@ static void store_find(struct store_look *l,
     struct buf sentence = BUF_INIT;
     json_t *o = json_object();
     va_list ap;
-    PRE(l->findings && *remedy);
+    PRE(l->findings);
+    PRE(*remedy);
     va_start(ap, fmt);
     buf_vprintf(&sentence, fmt, ap);
     va_end(ap);
     json_object_set_new(o, "id", json_string(id));
     json_object_set_new(o, "severity", json_string(severity));
     json_object_set_new(o, "subject", json_string("store"));
-    json_object_set_new(o, "sentence", printable(&sentence));
+    json_object_set_new(o, "sentence", is_printable_path(&sentence));
     json_object_set_new(o, "remedy", json_string(remedy));
     json_array_append_new(l->findings, o);
     l->failures += strcmp(severity, "failure") == 0;
@@ -245,7 +246,7 @@ int doctor_store_look(struct cli *cli, json_t **doc, struct err *err)
                         json_string(l.failures   ? "failing"
                                     : l.warnings ? "warning"
                                                  : "well"));
-    json_object_set_new(*doc, "sentence", printable(&sentence));
+    json_object_set_new(*doc, "sentence", is_printable_path(&sentence));
     json_object_set_new(*doc, "findings", l.findings);
     buf_close(&sentence);
     return 0;

@@ -214,7 +214,8 @@ void export_target_part(const struct export_target *t,
     enum export_form form;
     struct slice stem = unpacked_name(t->path, &packing);
     const char *suffix = form_suffix(stem, &form);
-    PRE(t->split > 0 && index < t->split);
+    PRE(t->split > 0);
+    PRE(index < t->split);
     if (suffix)
         stem = slice_sub(stem, 0, stem.len - strlen(suffix));
     buf_append_slice(out, stem);

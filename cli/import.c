@@ -268,7 +268,8 @@ static int find_kind(struct import *m, struct err *err)
 {
     enum ingest_kind kind = INGEST_KIND_EMPTY;
     size_t first = 0;
-    PRE(!m->ingest && m->in.count > 0);
+    PRE(!m->ingest);
+    PRE(m->in.count > 0);
     for (size_t i = 0; i < m->in.count; i++) {
         struct ingest_detected d;
         int rc = ingest_detect(m->cli->world, m->in.paths[i], &d, err);

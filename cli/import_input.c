@@ -32,7 +32,8 @@ static int copy_all(int from, int to, const char *name, struct err *err)
 {
     char *piece = mem_alloc(COPY_BYTES);
     int rc = 0;
-    PRE(from >= 0 && to >= 0);
+    PRE(from >= 0);
+    PRE(to >= 0);
     while (!rc) {
         ssize_t n = read(from, piece, COPY_BYTES);
         if (n == 0)

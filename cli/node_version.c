@@ -88,7 +88,7 @@ static int write_note(struct node_version *v, uint32_t version, struct err *err)
 
 /* --- the file in the lock service ---------------------------------------- */
 
-static void learn(struct node_version *v, uint32_t version)
+static void node_version_learn(struct node_version *v, uint32_t version)
 {
     struct err err = ERR_INIT;
     if (version <= v->known)
@@ -140,7 +140,7 @@ follow_file(struct node_version *v, struct chubby_handle *h, struct err *err)
         if (rc == 0)
             rc = cluster_version_get(buf_slice(&text), &version, err);
         if (rc == 0)
-            learn(v, version);
+            node_version_learn(v, version);
         while (rc == 0 && !v->changed)
             rc = fiber_park_checked(err);
     }

@@ -237,7 +237,8 @@ int args_parse(const struct command *command,
     /* A word gives at most one argument, but a group of letters several. */
     size_t most = 1;
     int rc;
-    PRE(command && argc >= 0);
+    PRE(command);
+    PRE(argc >= 0);
     for (int i = 0; i < argc; i++)
         most += strlen(argv[i]) + 1;
     *out = (struct args){.command = command};

@@ -52,7 +52,8 @@ int packed_file_open(struct packed_file *f,
 
 int packed_file_close(struct packed_file *f, int code, struct err *err)
 {
-    PRE(f->out && f->to);
+    PRE(f->out);
+    PRE(f->to);
     if (!f->packer)
         return code;
     if (fclose(f->out) != 0 && !f->code)

@@ -20,7 +20,8 @@
 
 #define PATH_BYTES 4096
 
-static void put(struct metric_set *out, enum metric_id id, double value)
+static void
+process_metrics_put(struct metric_set *out, enum metric_id id, double value)
 {
     metric_put(out, id, NULL, value);
 }
@@ -30,7 +31,8 @@ static void put_processor(struct metric_set *out)
     struct rusage use;
     if (getrusage(RUSAGE_SELF, &use))
         return;
-    put(out, METRIC_process_cpu_seconds,
+    process_metrics_put(
+        out, METRIC_process_cpu_seconds,
         (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
             (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6);
 }
@@ -67,12 +69,13 @@ static void put_stat(struct metric_set *out)
                "%*d %*d %llu %*d %llu %llu %llu",
                &threads, &start, &size, &pages) != 4)
         return;
-    put(out, METRIC_process_threads, (double)threads);
-    put(out, METRIC_process_start_time_seconds,
-        boot_time() + (double)start / (double)sysconf(_SC_CLK_TCK));
-    put(out, METRIC_process_virtual_memory_bytes, (double)size);
-    put(out, METRIC_process_resident_memory_bytes,
-        (double)pages * (double)sysconf(_SC_PAGESIZE));
+    process_metrics_put(out, METRIC_process_threads, (double)threads);
+    process_metrics_put(out, METRIC_process_start_time_seconds,
+                        boot_time() +
+                            (double)start / (double)sysconf(_SC_CLK_TCK));
+    process_metrics_put(out, METRIC_process_virtual_memory_bytes, (double)size);
+    process_metrics_put(out, METRIC_process_resident_memory_bytes,
+                        (double)pages * (double)sysconf(_SC_PAGESIZE));
 }
 
 /* The number in kB behind @name in a file of /proc. False: there is none. */
@@ -102,7 +105,8 @@ static void lower_by_groups(const char *root,
     char path[2 * PATH_BYTES];
     char at[PATH_BYTES];
     unsigned long long limit;
-    PRE(*root == '/' && *least >= 0);
+    PRE(*root == '/');
+    PRE(*least >= 0);
     snprintf(at, sizeof(at), "%s", group);
     for (;;) {
         char *slash = strrchr(at, '/');
@@ -142,11 +146,11 @@ static void put_memory(struct metric_set *out)
 {
     double bytes;
     if (read_kb("/proc/self/status", "VmSwap:", &bytes))
-        put(out, METRIC_process_swap_bytes, bytes);
+        process_metrics_put(out, METRIC_process_swap_bytes, bytes);
     if (!read_kb("/proc/meminfo", "MemTotal:", &bytes))
         return;
     lower_by_limits(&bytes);
-    put(out, METRIC_process_memory_limit_bytes, bytes);
+    process_metrics_put(out, METRIC_process_memory_limit_bytes, bytes);
 }
 
 static void put_descriptors(struct metric_set *out)
@@ -158,9 +162,11 @@ static void put_descriptors(struct metric_set *out)
         while ((e = readdir(d)) != NULL)
             count += e->d_name[0] != '.';
         closedir(d);
-        put(out, METRIC_process_open_fds, (double)(count - 1)); /* Not ours. */
+        process_metrics_put(out, METRIC_process_open_fds,
+                            (double)(count - 1)); /* Not ours. */
     }
-    put(out, METRIC_process_max_fds, (double)descriptors_limit());
+    process_metrics_put(out, METRIC_process_max_fds,
+                        (double)descriptors_limit());
 }
 
 static void put_clock(struct metric_set *out)
@@ -169,11 +175,12 @@ static void put_clock(struct metric_set *out)
     int state = adjtimex(&t);
     if (state < 0)
         return;
-    put(out, METRIC_clock_synchronized,
-        state != TIME_ERROR && !(t.status & STA_UNSYNC));
-    put(out, METRIC_clock_offset_seconds,
-        (double)t.offset / (t.status & STA_NANO ? 1e9 : 1e6));
-    put(out, METRIC_clock_error_seconds, (double)t.maxerror / 1e6);
+    process_metrics_put(out, METRIC_clock_synchronized,
+                        state != TIME_ERROR && !(t.status & STA_UNSYNC));
+    process_metrics_put(out, METRIC_clock_offset_seconds,
+                        (double)t.offset / (t.status & STA_NANO ? 1e9 : 1e6));
+    process_metrics_put(out, METRIC_clock_error_seconds,
+                        (double)t.maxerror / 1e6);
 }
 
 void process_metrics_gather(struct metric_set *out)
@@ -181,7 +188,8 @@ void process_metrics_gather(struct metric_set *out)
     put_processor(out);
     put_stat(out);
     put_memory(out);
-    put(out, METRIC_process_restarts, (double)server_restart_count());
+    process_metrics_put(out, METRIC_process_restarts,
+                        (double)server_restart_count());
     put_descriptors(out);
     put_clock(out);
 }

@@ -32,7 +32,7 @@ static int is_stopped(void *run, const struct search_progress *p)
 }
 
 /* Bring the index up to date. */
-static int update(struct search_run *r, struct err *err)
+static int search_follower_update(struct search_run *r, struct err *err)
 {
     const struct search_build_options o = {.table = r->table,
                                            .fs = r->fs,
@@ -56,12 +56,12 @@ static int follow_index(struct search_run *r, struct err *err)
 {
     const struct quarry_change *list;
     size_t count = 0;
-    int rc = update(r, err);
+    int rc = search_follower_update(r, err);
     while (!rc && !follower_stopped(r->run)) {
         rc = follower_next(r->run, r->changes, &list, &count, err);
         if (rc || count == 0)
             continue;
-        rc = update(r, err);
+        rc = search_follower_update(r, err);
         if (!rc)
             rc = follower_save(r->run, r->changes, err);
         if (!rc)

@@ -222,7 +222,8 @@ char *role_memo(const struct role_env *env, const char *client)
 static void fill_env(struct server_host *h, struct world *w)
 {
     const struct server_settings *s = h->settings;
-    PRE(!h->name && !h->address);
+    PRE(!h->name);
+    PRE(!h->address);
     h->address = mem_strdup(*s->address ? s->address : s->listen);
     h->name = mem_strdup(*s->name ? s->name : h->address);
     h->env = (struct role_env){
@@ -431,7 +432,8 @@ int server_host_open(struct world *w,
 {
     struct server_host *h = mem_zalloc(1, sizeof(*h));
     int rc = server_settings_security(w, s, &h->security, err);
-    PRE(s && failed);
+    PRE(s);
+    PRE(failed);
     if (rc == 0)
         rc = master_keys_read(w, &s->encryption, &h->master_keys, err);
     h->settings = s;

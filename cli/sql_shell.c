@@ -177,7 +177,7 @@ run_statement(struct sql_shell *s, struct slice text, struct err *err)
 }
 
 /* A statement failed. Does the script continue? Then its error is said now. */
-static bool continues(struct sql_shell *s, struct err *err)
+static bool sql_shell_continues(struct sql_shell *s, struct err *err)
 {
     if (!s->no_bail || s->interactive || interrupted())
         return false;
@@ -206,7 +206,7 @@ static int run_text(struct sql_shell *s,
             break;
         if (len > 0)
             rc = run_statement(s, slice_trim(slice_sub(rest, 0, len)), err);
-        if (rc && continues(s, err))
+        if (rc && sql_shell_continues(s, err))
             rc = 0;
         *used += end;
     }
@@ -272,7 +272,8 @@ static int set_bail(struct sql_shell *s, const char *word, struct err *err)
 }
 
 /* A directory that was opened to be read stays as it was. */
-static int refresh(struct sql_shell *s, const char *word, struct err *err)
+static int
+sql_shell_refresh(struct sql_shell *s, const char *word, struct err *err)
 {
     struct quarry *q;
     (void)word;
@@ -283,7 +284,8 @@ static int refresh(struct sql_shell *s, const char *word, struct err *err)
     return shell_store(s, &q, err);
 }
 
-static int leave(struct sql_shell *s, const char *word, struct err *err)
+static int
+sql_shell_leave(struct sql_shell *s, const char *word, struct err *err)
 {
     (void)word;
     (void)err;
@@ -304,10 +306,11 @@ static const struct {
      "aligned, csv, json, jsonl, parquet, arrow, arrows"},
     {".timer", set_timing, "on or off: how long statements take"},
     {".bail", set_bail, "on (default) or off: does an error end a script"},
-    {".refresh", refresh, "see what others have written to a directory"},
+    {".refresh", sql_shell_refresh,
+     "see what others have written to a directory"},
     {".help", show_help, "this list"},
-    {".exit", leave, "end; so does Ctrl-D"},
-    {".quit", leave, NULL},
+    {".exit", sql_shell_leave, "end; so does Ctrl-D"},
+    {".quit", sql_shell_leave, NULL},
 };
 
 static int show_help(struct sql_shell *s, const char *word, struct err *err)

@@ -28,7 +28,8 @@ void sheet_init(struct sheet *s,
                 const struct sheet_column *columns,
                 size_t column_count)
 {
-    PRE(column_count > 0 && column_count <= SHEET_COLUMNS_MAX);
+    PRE(column_count > 0);
+    PRE(column_count <= SHEET_COLUMNS_MAX);
     memset(s, 0, sizeof(*s));
     for (size_t i = 0; i < column_count; i++)
         s->columns[i] = columns[i];
@@ -242,7 +243,8 @@ print_header(const struct sheet *s, const size_t *widths, size_t count)
     struct buf line = BUF_INIT;
     struct buf rule = BUF_INIT;
     size_t room = terminal_columns();
-    PRE(count > 0 && count <= s->column_count);
+    PRE(count > 0);
+    PRE(count <= s->column_count);
     for (size_t c = 0; c < count; c++) {
         bool last = c + 1 == count;
         size_t used = utf8_columns(buf_slice(&rule));
@@ -269,7 +271,8 @@ static void print_text(struct sheet *s)
         s->fitting = fitting_columns(s, s->widths);
         print_header(s, s->widths, s->fitting);
     }
-    INVARIANT(s->fitting > 0 && s->fitting <= s->column_count); /* INV-3 */
+    INVARIANT(s->fitting > 0);
+    INVARIANT(s->fitting <= s->column_count); /* INV-3 */
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < s->fitting; c++) {
             buf_clear(&shown);

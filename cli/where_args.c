@@ -128,7 +128,7 @@ static int conditions_parse(const struct args *args,
 /* --- as filters ---------------------------------------------------------- */
 
 /* The first value behind all that begin with @value; empty: none. */
-static void successor(const struct buf *value, struct buf *out)
+static void where_args_successor(const struct buf *value, struct buf *out)
 {
     buf_append_slice(out, buf_slice(value));
     while (out->len && (unsigned char)out->data[out->len - 1] == 255)
@@ -156,7 +156,7 @@ static struct quarry_filter *value_filter(const struct condition *c)
         return quarry_filter_value_range(QUARRY_CLOSED, v, QUARRY_UNBOUNDED, v);
     case WHERE_PREFIX: break;
     }
-    successor(&c->value, &end);
+    where_args_successor(&c->value, &end);
     f = quarry_filter_value_range(QUARRY_CLOSED, v,
                                   end.len ? QUARRY_OPEN : QUARRY_UNBOUNDED,
                                   buf_slice(&end));

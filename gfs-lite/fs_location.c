@@ -1,4 +1,7 @@
-/* Places by their names: which file system has them, and below which path. */
+/* Places by their names: which file system has them, and below which path. A
+ * remote name holds its path; the rest name a directory or a cluster, and the
+ * path is empty.
+ */
 #include "gfs-lite/fs_location.h"
 
 #include <string.h>

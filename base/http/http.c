@@ -285,7 +285,7 @@ static void on_completed(void *cls,
 
 /* --- judging requests ---------------------------------------------------- */
 
-static enum MHD_Result refuse(struct http_request *r, unsigned status)
+static enum MHD_Result http_refuse(struct http_request *r, unsigned status)
 {
     r->reply.status = status;
     return send_reply(r);
@@ -408,7 +408,7 @@ static enum MHD_Result on_request(void *cls,
     }
     status = judge_request(r, method);
     if (status)
-        return refuse(r, status);
+        return http_refuse(r, status);
     if (!enter_running(r))
         return MHD_NO;
     http_guests_busy(s->guests, r->guest, true);

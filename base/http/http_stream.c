@@ -62,7 +62,7 @@ bool http_stream_begin(const struct http_request *request,
 }
 
 /* Have the library's thread ask for bytes again. PRE: the mutex is held. */
-static void resume(struct http_request *r)
+static void http_stream_resume(struct http_request *r)
 {
     if (!r->stream.is_suspended)
         return;
@@ -102,7 +102,7 @@ int http_stream_write(struct http_stream *stream,
     mutex_lock(&r->server->mutex);
     INVARIANT(!stream->piece.len);
     stream->piece = piece;
-    resume(r);
+    http_stream_resume(r);
     rc = await_taken(r, err);
     stream->piece = SLICE_EMPTY; /* It was lent. */
     mutex_unlock(&r->server->mutex);
@@ -116,7 +116,7 @@ void http_stream_run(struct http_request *r)
     mutex_lock(&s->mutex);
     r->stream.is_ended = true;
     s->streams--;
-    resume(r);
+    http_stream_resume(r);
     if (!r->stream.has_left) { /* Its time runs now. */
         http_guests_busy(s->guests, r->guest, false);
         http_guests_answered(s->guests, r->guest,

@@ -20,7 +20,8 @@
 #define MILLISECONDS_MAX  UINT64_C(3600000)
 #define VALUE_BYTES_SHOWN 60
 
-static void warn(struct otlp_settings *s, const char *name, const char *value)
+static void
+otlp_settings_warn(struct otlp_settings *s, const char *name, const char *value)
 {
     buf_printf(&s->warnings, "%s: '%.*s' is not understood, and is ignored\n",
                name, VALUE_BYTES_SHOWN, value);
@@ -200,9 +201,9 @@ static void read_endpoint(const struct otlp_reading *r)
     const char *url = r->variable(traces);
     const char *base = r->variable(all);
     if (url && !set_url(r->settings, url, false))
-        warn(r->settings, traces, url);
+        otlp_settings_warn(r->settings, traces, url);
     if (!url && base && !set_url(r->settings, base, true))
-        warn(r->settings, all, base);
+        otlp_settings_warn(r->settings, all, base);
 }
 
 static bool is_true(const char *value)
@@ -221,12 +222,13 @@ static void read_exporter(const struct otlp_reading *r)
     bool is_off = is_true(r->variable("OTEL_SDK_DISABLED"));
     if (exporter && strcmp(exporter, "otlp") != 0) {
         if (strcmp(exporter, "none") != 0)
-            warn(s, "OTEL_TRACES_EXPORTER", exporter);
+            otlp_settings_warn(s, "OTEL_TRACES_EXPORTER", exporter);
         is_off = true;
     }
     if (protocol && strcmp(protocol, "http/protobuf") != 0)
-        warn(s, "OTEL_EXPORTER_OTLP_PROTOCOL (it is http/protobuf here)",
-             protocol);
+        otlp_settings_warn(
+            s, "OTEL_EXPORTER_OTLP_PROTOCOL (it is http/protobuf here)",
+            protocol);
     if (is_off) {
         mem_free(s->url);
         s->url = NULL;
@@ -244,7 +246,7 @@ static uint64_t read_number(const struct otlp_reading *r,
         return otherwise;
     if (text_parse_u64(slice_str(value), &n, NULL) == 0 && n > 0 && n <= max)
         return n;
-    warn(r->settings, name, value);
+    otlp_settings_warn(r->settings, name, value);
     return otherwise;
 }
 
@@ -271,7 +273,8 @@ static void read_compression(const struct otlp_reading *r)
     const char *value = exporter_variable(r, "COMPRESSION");
     r->settings->gzip = value && strcmp(value, "gzip") == 0;
     if (value && !r->settings->gzip && strcmp(value, "none") != 0)
-        warn(r->settings, "OTEL_EXPORTER_OTLP_COMPRESSION", value);
+        otlp_settings_warn(r->settings, "OTEL_EXPORTER_OTLP_COMPRESSION",
+                           value);
 }
 
 static char *copy_variable(const char *value)
@@ -289,9 +292,9 @@ static void read_connection(const struct otlp_reading *r)
     s->certificate_key = copy_variable(exporter_variable(r, "CLIENT_KEY"));
     /* Their values are secrets. */
     if (headers && !otlp_settings_add_headers(s, slice_str(headers)))
-        warn(s, "OTEL_EXPORTER_OTLP_HEADERS", "…");
+        otlp_settings_warn(s, "OTEL_EXPORTER_OTLP_HEADERS", "…");
     if (traces && !otlp_settings_add_headers(s, slice_str(traces)))
-        warn(s, "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "…");
+        otlp_settings_warn(s, "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "…");
 }
 
 static void read_resource(const struct otlp_reading *r)
@@ -305,7 +308,7 @@ static void read_resource(const struct otlp_reading *r)
         struct otlp_pair pairs[OTLP_RESOURCES_MAX];
         size_t count = 0;
         if (!take_pairs(slice_str(list), pairs, &count, ARRAY_LEN(pairs)))
-            warn(s, "OTEL_RESOURCE_ATTRIBUTES", list);
+            otlp_settings_warn(s, "OTEL_RESOURCE_ATTRIBUTES", list);
         for (size_t i = 0; i < count; i++) {
             otlp_settings_describe(s, pairs[i].name, pairs[i].value);
             mem_free(pairs[i].name);
@@ -340,11 +343,11 @@ static void read_sampler(const struct otlp_reading *r)
         s->sampler.ratio = 0;
     } else if (strcmp(kind, "traceidratio") == 0) {
         if (arg && !parse_ratio(arg, &s->sampler.ratio)) {
-            warn(s, "OTEL_TRACES_SAMPLER_ARG", arg);
+            otlp_settings_warn(s, "OTEL_TRACES_SAMPLER_ARG", arg);
             s->sampler.ratio = 1;
         }
     } else {
-        warn(s, "OTEL_TRACES_SAMPLER", value);
+        otlp_settings_warn(s, "OTEL_TRACES_SAMPLER", value);
         s->sampler.is_set = false;
     }
 }

@@ -281,7 +281,7 @@ void raft__on_vote(struct raft *r,
 
 /* --- for people ---------------------------------------------------------- */
 
-static const char *stands(const struct raft *r)
+static const char *raft_election_stands(const struct raft *r)
 {
     if (r->stuck)
         return "no:its_disk_takes_nothing";
@@ -317,7 +317,7 @@ void raft_explain_votes(const struct raft *r, struct buf *out)
     INVARIANT(r->config_index <= last); /* INV-4 */
     buf_printf(out,
                "vote=%" PRIu64 " last_term=%" PRIu64 " stands=%s needs=%zu",
-               r->vote, raft_log_term(&r->log, last), stands(r),
+               r->vote, raft_log_term(&r->log, last), raft_election_stands(r),
                raft_config_majority(&r->config));
     buf_append_str(out, " votes=");
     for (size_t i = 0; i < r->config.count; i++) {

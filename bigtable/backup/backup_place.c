@@ -1,4 +1,6 @@
-/* Opening a place, its paths, and its manifests. */
+/* Opening a place, its paths, and its manifests. A place is any file system
+ * that a name can stand for; the paths below it are the same in all of them.
+ */
 #include "bigtable/backup/backup_place.h"
 
 #include <stdlib.h>

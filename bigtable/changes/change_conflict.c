@@ -124,9 +124,9 @@ static int take_history(struct conflict *c,
 
 /* Is the cell among those that @kind of deletion hides, of @family,
  * @qualifier and times [min, max)? */
-static bool covers(enum quarry_change_kind kind,
-                   const struct quarry_change_entry *scope,
-                   const struct quarry_change_entry *cell)
+static bool change_conflict_covers(enum quarry_change_kind kind,
+                                   const struct quarry_change_entry *scope,
+                                   const struct quarry_change_entry *cell)
 {
     if (kind == QUARRY_CHANGE_DELETE_ROW)
         return true;
@@ -172,7 +172,7 @@ static bool is_deleted(const struct conflict *c,
     for (size_t i = 0; i < count; i++) {
         bool later = age ? age_cmp(&d[i], age) > 0
                          : change_origin_cmp(&d[i].stamp, &c->stamp) > 0;
-        if (later && covers(d[i].entry.kind, &d[i].entry, cell))
+        if (later && change_conflict_covers(d[i].entry.kind, &d[i].entry, cell))
             return true;
     }
     return false;
@@ -299,7 +299,7 @@ static bool is_hidden(const struct conflict *c,
 {
     const struct quarry_change_entry *list = (const void *)c->kept.data;
     for (size_t i = 0; i < c->kept.len / sizeof(*list); i++)
-        if (covers(list[i].kind, &list[i], cell))
+        if (change_conflict_covers(list[i].kind, &list[i], cell))
             return true;
     return false;
 }

@@ -64,7 +64,7 @@ static void memory_close(struct memory_read *m)
 }
 
 /* The cursor with the lowest number; NULL at the end. */
-static struct order_cursor *lowest(const struct memory_read *m)
+static struct order_cursor *change_memory_lowest(const struct memory_read *m)
 {
     struct order_cursor *best = NULL;
     for (size_t i = 0; i < m->cursor_count; i++) {
@@ -102,7 +102,7 @@ static bool gather_commit(struct memory_read *m)
 {
     struct order_cursor *c;
     buf_clear(&m->commit);
-    while ((c = lowest(m))) {
+    while ((c = change_memory_lowest(m))) {
         const struct change_source_entry *last = last_gathered(m);
         struct change_source_entry e = entry_at(c);
         if (last && last->sequence != e.sequence &&

@@ -68,9 +68,9 @@ static int place_all(struct quarry_changes *c, int64_t us, struct err *err)
     return 0;
 }
 
-static int begin(struct quarry_changes *c,
-                 const struct quarry_changes_options *o,
-                 struct err *err)
+static int change_reader_begin(struct quarry_changes *c,
+                               const struct quarry_changes_options *o,
+                               struct err *err)
 {
     struct change_partition all = {.watermark_us = 0};
     if (o->token.len)
@@ -96,7 +96,7 @@ int quarry_changes_open(struct quarry_table *t,
     c->table = t;
     c->batch_bytes =
         MIN_OF(o->batch_bytes ? o->batch_bytes : BATCH_BYTES, BATCH_BYTES_MAX);
-    rc = begin(c, o, err);
+    rc = change_reader_begin(c, o, err);
     if (rc) {
         quarry_changes_close(c);
         c = NULL;

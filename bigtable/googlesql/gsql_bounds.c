@@ -18,9 +18,9 @@ static bool is_key(const struct gsql_node *n, struct slice alias)
 }
 
 /* The bytes of a constant. */
-static bool constant(const struct gsql_translator *t,
-                     const struct gsql_node *n,
-                     struct slice *out)
+static bool gsql_bounds_constant(const struct gsql_translator *t,
+                                 const struct gsql_node *n,
+                                 struct slice *out)
 {
     const struct gsql_param *p;
     if (n->kind == GSQL_CAST &&
@@ -38,7 +38,8 @@ static bool constant(const struct gsql_translator *t,
 
 /* The key that follows @key at once, and the first behind all that begin with
  * it (empty: there is none). */
-static struct slice successor(struct gsql_translator *t, struct slice key)
+static struct slice gsql_bounds_successor(struct gsql_translator *t,
+                                          struct slice key)
 {
     char *s = arena_alloc(t->arena, key.len + 1);
     if (key.len)
@@ -62,7 +63,7 @@ static struct slice prefix_end(struct gsql_translator *t, struct slice prefix)
 
 static struct gsql_bounds one_key(struct gsql_translator *t, struct slice key)
 {
-    struct gsql_bounds b = {.from = key, .to = successor(t, key)};
+    struct gsql_bounds b = {.from = key, .to = gsql_bounds_successor(t, key)};
     b.has_keys = true;
     b.keys = arena_alloc(t->arena, sizeof(*b.keys));
     b.keys[0] = key;
@@ -79,11 +80,11 @@ of_comparison(struct gsql_translator *t, struct slice op, struct slice key)
     if (slice_eq_str(op, ">="))
         b.from = key;
     if (slice_eq_str(op, ">"))
-        b.from = successor(t, key);
+        b.from = gsql_bounds_successor(t, key);
     if (slice_eq_str(op, "<"))
         b.to = key;
     if (slice_eq_str(op, "<="))
-        b.to = successor(t, key);
+        b.to = gsql_bounds_successor(t, key);
     b.nothing = slice_eq_str(op, "<") && key.len == 0;
     return b;
 }
@@ -105,7 +106,7 @@ static struct slice pattern_prefix(struct slice pattern)
 
 /* --- sets ---------------------------------------------------------------- */
 
-static bool holds(const struct gsql_bounds *b, struct slice key)
+static bool gsql_bounds_holds(const struct gsql_bounds *b, struct slice key)
 {
     return !b->nothing && slice_cmp(key, b->from) >= 0 &&
            (b->to.len == 0 || slice_cmp(key, b->to) < 0);
@@ -113,7 +114,7 @@ static bool holds(const struct gsql_bounds *b, struct slice key)
 
 static bool has_key(const struct gsql_bounds *b, struct slice key)
 {
-    if (!holds(b, key))
+    if (!gsql_bounds_holds(b, key))
         return false;
     for (size_t i = 0; b->has_keys && i < b->key_count; i++)
         if (slice_eq(b->keys[i], key))
@@ -121,11 +122,12 @@ static bool has_key(const struct gsql_bounds *b, struct slice key)
     return !b->has_keys;
 }
 
-static struct gsql_bounds both(struct gsql_bounds a, struct gsql_bounds b)
+static struct gsql_bounds gsql_bounds_both(struct gsql_bounds a,
+                                           struct gsql_bounds b)
 {
     size_t kept = 0;
     if (!a.has_keys && b.has_keys)
-        return both(b, a);
+        return gsql_bounds_both(b, a);
     for (size_t i = 0; a.has_keys && i < a.key_count; i++)
         if (has_key(&b, a.keys[i]))
             a.keys[kept++] = a.keys[i];
@@ -139,8 +141,9 @@ static struct gsql_bounds both(struct gsql_bounds a, struct gsql_bounds b)
     return a;
 }
 
-static struct gsql_bounds
-either(struct gsql_translator *t, struct gsql_bounds a, struct gsql_bounds b)
+static struct gsql_bounds gsql_bounds_either(struct gsql_translator *t,
+                                             struct gsql_bounds a,
+                                             struct gsql_bounds b)
 {
     struct gsql_bounds out = a;
     if (a.nothing || b.nothing)
@@ -173,17 +176,17 @@ static struct gsql_bounds of_binary(struct gsql_translator *t,
     struct gsql_bounds all = {.from = SLICE_EMPTY};
     struct slice key;
     if (slice_eq_str(n->text, "AND"))
-        return both(gsql_bounds_of(t, n->a, alias),
-                    gsql_bounds_of(t, n->b, alias));
+        return gsql_bounds_both(gsql_bounds_of(t, n->a, alias),
+                                gsql_bounds_of(t, n->b, alias));
     if (slice_eq_str(n->text, "OR"))
-        return either(t, gsql_bounds_of(t, n->a, alias),
-                      gsql_bounds_of(t, n->b, alias));
+        return gsql_bounds_either(t, gsql_bounds_of(t, n->a, alias),
+                                  gsql_bounds_of(t, n->b, alias));
     for (size_t i = 0; i < ARRAY_LEN(flips); i++) {
         if (!slice_eq_str(n->text, flips[i][0]))
             continue;
-        if (is_key(n->a, alias) && constant(t, n->b, &key))
+        if (is_key(n->a, alias) && gsql_bounds_constant(t, n->b, &key))
             return of_comparison(t, n->text, key);
-        if (is_key(n->b, alias) && constant(t, n->a, &key))
+        if (is_key(n->b, alias) && gsql_bounds_constant(t, n->a, &key))
             return of_comparison(t, slice_str(flips[i][1]), key);
     }
     return all;
@@ -195,9 +198,9 @@ static struct gsql_bounds of_in(struct gsql_translator *t,
     struct gsql_bounds out = {.nothing = true};
     struct slice key;
     for (const struct gsql_node *i = n->list; i; i = i->next) {
-        if (!constant(t, i, &key))
+        if (!gsql_bounds_constant(t, i, &key))
             return (struct gsql_bounds){.from = SLICE_EMPTY};
-        out = either(t, out, one_key(t, key));
+        out = gsql_bounds_either(t, out, one_key(t, key));
     }
     return out;
 }
@@ -213,17 +216,17 @@ struct gsql_bounds gsql_bounds_of(struct gsql_translator *t,
     if (n->kind == GSQL_BINARY)
         return of_binary(t, n, alias);
     if (n->kind == GSQL_BETWEEN && !n->flag && is_key(n->a, alias) &&
-        constant(t, n->b, &a) && constant(t, n->c, &b))
-        return both(of_comparison(t, SLICE_LIT(">="), a),
-                    of_comparison(t, SLICE_LIT("<="), b));
+        gsql_bounds_constant(t, n->b, &a) && gsql_bounds_constant(t, n->c, &b))
+        return gsql_bounds_both(of_comparison(t, SLICE_LIT(">="), a),
+                                of_comparison(t, SLICE_LIT("<="), b));
     if (n->kind == GSQL_IN && !n->flag && !n->b && is_key(n->a, alias))
         return of_in(t, n);
     if (n->kind == GSQL_LIKE && !n->flag && is_key(n->a, alias) &&
-        constant(t, n->b, &a))
+        gsql_bounds_constant(t, n->b, &a))
         return of_prefix(t, pattern_prefix(a));
     if (n->kind == GSQL_CALL && n->list && n->list->next &&
         gsql_same_name(n->text, SLICE_LIT("STARTS_WITH")) &&
-        is_key(n->list, alias) && constant(t, n->list->next, &a))
+        is_key(n->list, alias) && gsql_bounds_constant(t, n->list->next, &a))
         return of_prefix(t, a);
     return all;
 }
@@ -232,5 +235,5 @@ struct gsql_bounds gsql_bounds_after(struct gsql_translator *t,
                                      struct gsql_bounds b,
                                      struct slice key)
 {
-    return both(b, of_comparison(t, SLICE_LIT(">"), key));
+    return gsql_bounds_both(b, of_comparison(t, SLICE_LIT(">"), key));
 }

@@ -284,8 +284,8 @@ static bool is_text_or_list(const struct gsql_type *type)
            type->kind == GSQL_BYTES || type->kind == GSQL_ARRAY;
 }
 
-static const struct gsql_type *wider(const struct gsql_type *a,
-                                     const struct gsql_type *b)
+static const struct gsql_type *gsql_emit_wider(const struct gsql_type *a,
+                                               const struct gsql_type *b)
 {
     if (a->kind == GSQL_UNKNOWN || (a->kind == GSQL_INT64 && gsql_is_number(b)))
         return b;
@@ -324,7 +324,7 @@ static struct gsql_expr emit_arithmetic(struct gsql_translator *t,
             gsql_scalar(GSQL_INT64));
     return expr_of(gsql_sql(t, "(%.*s %.*s %.*s)", SLICE_ARG(a.sql),
                             SLICE_ARG(n->text), SLICE_ARG(b.sql)),
-                   wider(a.type, b.type));
+                   gsql_emit_wider(a.type, b.type));
 }
 
 /* DATE and TIMESTAMP plus or minus an INTERVAL. */
@@ -362,7 +362,7 @@ static struct gsql_expr emit_binary(struct gsql_translator *t,
         fail_types(t, n->at, op, a.type, b.type);
     return expr_of(gsql_sql(t, "(%.*s %.*s %.*s)", SLICE_ARG(a.sql),
                             SLICE_ARG(op), SLICE_ARG(b.sql)),
-                   slice_eq_str(op, "||") ? wider(a.type, b.type)
+                   slice_eq_str(op, "||") ? gsql_emit_wider(a.type, b.type)
                                           : gsql_scalar(GSQL_BOOL));
 }
 
@@ -474,7 +474,7 @@ static struct gsql_expr emit_case(struct gsql_translator *t,
     for (struct gsql_node *i = n->list; i; i = i->next) {
         struct gsql_expr e = gsql_emit(t, i);
         if (is_result)
-            type = wider(type, e.type);
+            type = gsql_emit_wider(type, e.type);
         else if (n->a)
             e = gsql_coerce(t, i, e, compared);
         buf_printf(&b, " %s %.*s", is_result ? "THEN" : "WHEN",
@@ -483,7 +483,7 @@ static struct gsql_expr emit_case(struct gsql_translator *t,
     }
     if (n->b) {
         struct gsql_expr e = gsql_emit(t, n->b);
-        type = wider(type, e.type);
+        type = gsql_emit_wider(type, e.type);
         buf_printf(&b, " ELSE %.*s", SLICE_ARG(e.sql));
     }
     buf_append_str(&b, " END");
@@ -501,7 +501,7 @@ static struct gsql_expr emit_array(struct gsql_translator *t,
         struct gsql_expr e = gsql_coerce(t, i, gsql_emit(t, i), element);
         if (!gsql_type_fits(element, e.type))
             fail_types(t, i->at, SLICE_LIT("ARRAY"), element, e.type);
-        element = wider(element, e.type);
+        element = gsql_emit_wider(element, e.type);
         buf_printf(&b, "%.*s%s", SLICE_ARG(e.sql), i->next ? ", " : "");
     }
     buf_append_str(&b, "]");

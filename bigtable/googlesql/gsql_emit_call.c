@@ -322,10 +322,10 @@ static const struct gsql_type *result_type(struct gsql_translator *t,
 
 /* Bytes that were computed on as text, as bytes again; totals as what they are
  * totals of. */
-static struct slice finish(struct gsql_translator *t,
-                           const struct call *c,
-                           const struct gsql_type *type,
-                           struct slice sql)
+static struct slice gsql_emit_call_finish(struct gsql_translator *t,
+                                          const struct call *c,
+                                          const struct gsql_type *type,
+                                          struct slice sql)
 {
     if (c->of_bytes && type->kind == GSQL_BYTES)
         return gsql_sql(t, "quarry_unlatin1(%.*s)", SLICE_ARG(sql));
@@ -393,7 +393,7 @@ struct gsql_expr gsql_emit_call(struct gsql_translator *t, struct gsql_node *n)
               : c.f->sql;
     (void)put_template(t, &c, slice_str(sql), &b);
     t->aggregate_depth -= (c.f->flags & GSQL_AGGREGATE) != 0;
-    out.sql = finish(t, &c, out.type, gsql_sql_take(t, &b));
+    out.sql = gsql_emit_call_finish(t, &c, out.type, gsql_sql_take(t, &b));
     if (n->safe)
         out.sql = gsql_sql(t, "try(%.*s)", SLICE_ARG(out.sql));
     return out;

@@ -483,7 +483,7 @@ static bool at_operator(const struct gsql_parse *p, enum level level)
 
 /* Operators of one level, from left to right. Each is a level of the tree, so
  * that a chain of them is bounded: AND and OR, of which long ones are common,
- * are halved instead (balance()). */
+ * are halved instead (gsql_expression_balance()). */
 static struct gsql_node *parse_chain(struct gsql_parse *p, enum level level)
 {
     struct gsql_node *n = parse_level(p, level + 1);
@@ -503,10 +503,10 @@ static struct gsql_node *parse_chain(struct gsql_parse *p, enum level level)
 }
 
 /* A tree of @count operands of AND or OR, linked by `next`. */
-static struct gsql_node *balance(struct gsql_parse *p,
-                                 struct gsql_node **first,
-                                 size_t count,
-                                 const char *word)
+static struct gsql_node *gsql_expression_balance(struct gsql_parse *p,
+                                                 struct gsql_node **first,
+                                                 size_t count,
+                                                 const char *word)
 {
     struct gsql_node *n;
     if (count == 1) {
@@ -517,8 +517,8 @@ static struct gsql_node *balance(struct gsql_parse *p,
     }
     n = gsql_node_new(p, GSQL_BINARY, (*first)->at);
     n->text = slice_str(word);
-    n->a = balance(p, first, count / 2, word);
-    n->b = balance(p, first, count - count / 2, word);
+    n->a = gsql_expression_balance(p, first, count / 2, word);
+    n->b = gsql_expression_balance(p, first, count - count / 2, word);
     return n;
 }
 
@@ -533,7 +533,7 @@ static struct gsql_node *parse_logic(struct gsql_parse *p, enum level level)
         last = &(*last)->next;
         count++;
     }
-    return balance(p, &first, count, word);
+    return gsql_expression_balance(p, &first, count, word);
 }
 
 static struct gsql_node *

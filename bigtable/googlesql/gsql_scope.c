@@ -75,10 +75,11 @@ look_at(struct found *f, const struct gsql_scope_column *c, struct slice name)
     }
 }
 
-static const struct gsql_scope_column *settle(struct gsql_translator *t,
-                                              const struct found *f,
-                                              struct slice name,
-                                              size_t at)
+static const struct gsql_scope_column *
+gsql_scope_settle(struct gsql_translator *t,
+                  const struct found *f,
+                  struct slice name,
+                  size_t at)
 {
     if (f->exact_count > 1 || (f->exact_count == 0 && f->alike_count > 1))
         gsql_error(t, at, "Column name is ambiguous", name);
@@ -94,7 +95,7 @@ static const struct gsql_scope_column *find_source(struct gsql_translator *t,
     for (const struct gsql_scope_source *o = s->sources; o; o = o->next)
         for (size_t i = 0; i < o->count; i++)
             look_at(&f, &o->columns[i], name);
-    return settle(t, &f, name, at);
+    return gsql_scope_settle(t, &f, name, at);
 }
 
 static const struct gsql_scope_column *find_selected(struct gsql_translator *t,
@@ -106,7 +107,7 @@ static const struct gsql_scope_column *find_selected(struct gsql_translator *t,
     for (size_t i = 0; i < s->selected_count; i++)
         if (s->selected[i].name.len)
             look_at(&f, &s->selected[i], name);
-    return settle(t, &f, name, at);
+    return gsql_scope_settle(t, &f, name, at);
 }
 
 static const struct gsql_scope_column *find_in(struct gsql_translator *t,

@@ -231,7 +231,7 @@ static int find_def(struct quarry *q,
     return *out ? 0 : no_index(*set, table, name, err);
 }
 
-static void release(struct quarry_table *t, struct index_set *set)
+static void index_admin_release(struct quarry_table *t, struct index_set *set)
 {
     index_set_unref(set);
     quarry_table_close(t);
@@ -258,7 +258,7 @@ static int fill_index(struct quarry *q,
         if (rc == 0)
             rc = quarry_table_alter(q, table, &ready, 1, err);
     }
-    release(t, set);
+    index_admin_release(t, set);
     return rc;
 }
 
@@ -287,7 +287,7 @@ int quarry_index_create(struct quarry *q,
     if (rc == 0 && !had)
         rc = add_index(q, spec->table, &d, NULL, err);
     index_def_close(&d);
-    release(t, set);
+    index_admin_release(t, set);
     if (rc == 0)
         rc = fill_index(q, spec->table, spec->name, progress, ctx, err);
     if (rc)
@@ -315,7 +315,7 @@ int quarry_index_rebuild(struct quarry *q,
         if (rc == 0)
             drop_entries(q, d);
     }
-    release(t, set);
+    index_admin_release(t, set);
     if (rc == 0)
         rc = fill_index(q, table, name, progress, ctx, err);
     if (rc)
@@ -338,7 +338,7 @@ int quarry_index_drop(struct quarry *q,
         rc = quarry_table_alter(q, table, &drop, 1, err);
     if (rc == 0)
         drop_entries(q, d);
-    release(t, set);
+    index_admin_release(t, set);
     return rc;
 }
 
@@ -363,7 +363,7 @@ int quarry_index_check(struct quarry *q,
         rc = index_compare(t, set, d, mend, out, progress, ctx, err);
     if (rc)
         err_wrap(err, "index %s", name);
-    release(t, set);
+    index_admin_release(t, set);
     POST(rc || out->mended <= out->missing + out->stale);
     return rc;
 }

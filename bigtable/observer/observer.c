@@ -22,8 +22,8 @@ struct observer_node {
 };
 
 /* Does a write of @a run @b? */
-static bool triggers(const struct observer_node *a,
-                     const struct observer_node *b)
+static bool observer_triggers(const struct observer_node *a,
+                              const struct observer_node *b)
 {
     for (size_t i = 0; i < a->settings.write_count; i++) {
         const struct observer_column *w = &a->settings.writes[i];
@@ -45,7 +45,7 @@ static bool find_way(struct observer_node *nodes,
 {
     for (size_t i = 0; i < count; i++) {
         bool found;
-        if (nodes[i].visited || !triggers(&nodes[from], &nodes[i]))
+        if (nodes[i].visited || !observer_triggers(&nodes[from], &nodes[i]))
             continue;
         nodes[i].visited = true;
         found = i == to || find_way(nodes, count, i, to, way);

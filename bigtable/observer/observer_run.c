@@ -76,8 +76,8 @@ static const struct observer_engine observer_function = {
 
 /* --- a batch ------------------------------------------------------------- */
 
-static bool watches(const struct observer_run *r,
-                    const struct quarry_change_entry *e)
+static bool observer_run_watches(const struct observer_run *r,
+                                 const struct quarry_change_entry *e)
 {
     const struct observer_settings *s = &r->settings;
     const char *table = quarry_table_name(r->table);
@@ -128,7 +128,7 @@ static int64_t group_rows(struct observer_run *r,
     for (size_t i = 0; i < count; i++) {
         bool watched = false;
         for (size_t k = 0; k < list[i].entry_count && !watched; k++)
-            watched = watches(r, &list[i].entries[k]);
+            watched = observer_run_watches(r, &list[i].entries[k]);
         newest = MAX_OF(newest, list[i].commit_us);
         if (watched)
             buf_append(&row_of(r, list[i].row)->changes, &list[i],
@@ -182,12 +182,12 @@ static bool is_function(const struct observer_run *r)
 }
 
 /* @row failed, unless the store did. *@again: it may be tried again. */
-static int blame(struct observer_run *r,
-                 struct observed_row *row,
-                 int rc,
-                 const struct err *why,
-                 bool *again,
-                 struct err *err)
+static int observer_run_blame(struct observer_run *r,
+                              struct observed_row *row,
+                              int rc,
+                              const struct err *why,
+                              bool *again,
+                              struct err *err)
 {
     bool runs = !is_function(r) && rc == ERR_UNSUPPORTED;
     PRE(rc != 0);
@@ -244,7 +244,8 @@ static int run_rows(struct observer_run *r,
         if (rc == 0)
             break;
         if (count == 1 || exact || is_stores(rc) || rc == ERR_UNSUPPORTED)
-            return blame(r, rows[0].observed, rc, &why, again, err);
+            return observer_run_blame(r, rows[0].observed, rc, &why, again,
+                                      err);
         /* Which of them it was is found by halves. */
         half = count / 2;
         rc = run_rows(r, rows, half, again, err);
@@ -266,7 +267,7 @@ static int finish_row(struct observer_run *r,
     int rc = r->settings.derives ? observer_derive(r, txn, row, &why)
                                  : observer_apply_writes(r, txn, row, &why);
     forget_cells(row);
-    return rc ? blame(r, row, rc, &why, again, err) : 0;
+    return rc ? observer_run_blame(r, row, rc, &why, again, err) : 0;
 }
 
 /* Run the rows of the group, and empty it. */

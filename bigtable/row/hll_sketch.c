@@ -281,7 +281,7 @@ static bool sparse_is_good(struct slice sparse, uint64_t count)
 }
 
 static bool
-decode(struct slice encoded, enum hll_values values, struct decoded *d)
+hll_decode(struct slice encoded, enum hll_values values, struct decoded *d)
 {
     return decode_message(encoded, d) && d->type == SKETCH_TYPE &&
            d->version == ENCODING_VERSION && d->values == (uint64_t)values &&
@@ -296,7 +296,7 @@ decode(struct slice encoded, enum hll_values values, struct decoded *d)
 bool hll_sketch_check(struct slice encoded, enum hll_values values)
 {
     struct decoded d;
-    return decode(encoded, values, &d);
+    return hll_decode(encoded, values, &d);
 }
 
 bool hll_sketch_merge(struct hll_sketch *s, struct slice encoded)
@@ -304,7 +304,7 @@ bool hll_sketch_merge(struct hll_sketch *s, struct slice encoded)
     struct decoded d;
     struct cursor c;
     uint32_t value = 0;
-    if (!decode(encoded, s->values, &d))
+    if (!hll_decode(encoded, s->values, &d))
         return false;
     s->added += d.added;
     if (d.registers.len && !s->registers) {

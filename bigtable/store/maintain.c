@@ -40,7 +40,7 @@ static int compact_tablet(struct store *s, struct tablet *t, struct err *err)
 }
 
 static bool
-overlaps(const struct tablet *t, struct slice start, struct slice end)
+maintain_overlaps(const struct tablet *t, struct slice start, struct slice end)
 {
     struct slice first = buf_slice(&t->start);
     struct slice behind = buf_slice(&t->end);
@@ -64,7 +64,7 @@ int compact_table(struct store *s,
     if (!v)
         return table_part_gone(t, err);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++) {
-        if (overlaps(v->tablets[i], start, end))
+        if (maintain_overlaps(v->tablets[i], start, end))
             rc = compact_tablet(s, v->tablets[i], err);
         if (rc == ERR_CANCELLED)
             rc = 0; /* It was split meanwhile: its halves are fresh. */

@@ -250,11 +250,11 @@ with_equals(const struct candidate *list, size_t count, size_t gone)
     return gone;
 }
 
-static void plan(const struct tablet_changes *c,
-                 const struct candidate *list,
-                 size_t count,
-                 int64_t now_us,
-                 struct changes_edit *out)
+static void plan_changes(const struct tablet_changes *c,
+                         const struct candidate *list,
+                         size_t count,
+                         int64_t now_us,
+                         struct changes_edit *out)
 {
     size_t gone =
         with_equals(list, count, count_given_up(c, list, count, now_us));
@@ -301,7 +301,7 @@ bool tablet_changes_plan(struct tablet_changes *c,
     if (n)
         qsort(list, n, sizeof(*list), by_end);
     if (atomic_load(&c->on))
-        plan(c, list, n, now_us, out);
+        plan_changes(c, list, n, now_us, out);
     mem_free(list);
     n = out->added_count + out->removed_count + (out->floor > c->floor);
     mutex_unlock(&c->lock);

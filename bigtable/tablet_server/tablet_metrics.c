@@ -49,7 +49,8 @@ void server_count_fuel(struct tablet_server *s, bool as_filter, uint64_t fuel)
                fuel);
 }
 
-static void put(struct metric_set *out, enum metric_id id, double value)
+static void
+tablet_metrics_put(struct metric_set *out, enum metric_id id, double value)
 {
     metric_put(out, id, NULL, value);
 }
@@ -174,9 +175,10 @@ static void put_tablets(struct tablet_server *s, struct metric_set *out)
     }
     mem_free(list);
     put_hottest(out, &sums);
-    put(out, METRIC_engine_sstables, (double)sums.table_count);
-    put(out, METRIC_engine_runs, (double)sums.run_count);
-    put(out, METRIC_engine_compaction_debt_bytes, (double)sums.debt_bytes);
+    tablet_metrics_put(out, METRIC_engine_sstables, (double)sums.table_count);
+    tablet_metrics_put(out, METRIC_engine_runs, (double)sums.run_count);
+    tablet_metrics_put(out, METRIC_engine_compaction_debt_bytes,
+                       (double)sums.debt_bytes);
 }
 
 /* --- caches and files ---------------------------------------------------- */
@@ -252,11 +254,11 @@ static void put_files(struct store *s, struct metric_set *out)
     for (size_t i = 0; i < TABLE_READ_REASONS; i++)
         metric_put_counter(out, METRIC_engine_read_bytes,
                            METRIC_LABELS(reasons[i]), &m->read_bytes[i]);
-    put(out, METRIC_engine_ingested_bytes, ingested);
-    put(out, METRIC_engine_logged_bytes, logged);
+    tablet_metrics_put(out, METRIC_engine_ingested_bytes, ingested);
+    tablet_metrics_put(out, METRIC_engine_logged_bytes, logged);
     if (ingested > 0)
-        put(out, METRIC_engine_write_amplification_ratio,
-            (written + logged) / ingested);
+        tablet_metrics_put(out, METRIC_engine_write_amplification_ratio,
+                           (written + logged) / ingested);
 }
 
 /* --- writers and background work ----------------------------------------- */
@@ -281,11 +283,13 @@ static void put_writers(struct store *s, struct metric_set *out)
     put_stall(out, "turn", &q->turn_count, &q->turn_us);
     metric_put_histogram(out, METRIC_engine_commit_sync_seconds, NULL,
                          &q->sync_seconds);
-    put(out, METRIC_engine_write_groups, (double)atomic_load(&q->group_count));
-    put(out, METRIC_engine_write_batches, (double)atomic_load(&q->write_count));
-    put(out, METRIC_engine_memtable_bytes, memory);
-    put(out, METRIC_engine_memtable_limit_bytes,
-        (double)s->options.memtable_bytes);
+    tablet_metrics_put(out, METRIC_engine_write_groups,
+                       (double)atomic_load(&q->group_count));
+    tablet_metrics_put(out, METRIC_engine_write_batches,
+                       (double)atomic_load(&q->write_count));
+    tablet_metrics_put(out, METRIC_engine_memtable_bytes, memory);
+    tablet_metrics_put(out, METRIC_engine_memtable_limit_bytes,
+                       (double)s->options.memtable_bytes);
     metric_put(out, METRIC_memory_bytes, METRIC_LABELS("memtables"), memory);
 }
 
@@ -299,8 +303,9 @@ static void put_background(struct store *s, struct metric_set *out)
     metric_put_histogram(out, METRIC_engine_compaction_seconds,
                          METRIC_LABELS("major"), &b->major_seconds);
     mutex_lock(&b->lock);
-    put(out, METRIC_engine_flush_failures, (double)b->failure_count);
-    put(out, METRIC_engine_splits, (double)b->split_count);
+    tablet_metrics_put(out, METRIC_engine_flush_failures,
+                       (double)b->failure_count);
+    tablet_metrics_put(out, METRIC_engine_splits, (double)b->split_count);
     mutex_unlock(&b->lock);
 }
 
@@ -319,10 +324,11 @@ static void put_key(const struct tablet_server *s, struct metric_set *out)
 void tablet_server_gather(struct tablet_server *s, struct metric_set *out)
 {
     bool is_ready = atomic_load(&s->ready);
-    put(out, METRIC_tablet_ready, is_ready);
-    put(out, METRIC_tablet_lost, (double)atomic_load(&s->lost_count));
-    put(out, METRIC_tablet_request_bytes,
-        (double)atomic_load(&s->request_bytes));
+    tablet_metrics_put(out, METRIC_tablet_ready, is_ready);
+    tablet_metrics_put(out, METRIC_tablet_lost,
+                       (double)atomic_load(&s->lost_count));
+    tablet_metrics_put(out, METRIC_tablet_request_bytes,
+                       (double)atomic_load(&s->request_bytes));
     metric_put_histogram(out, METRIC_tablet_load_seconds, NULL,
                          &s->load_seconds);
     metric_put_histogram(out, METRIC_tablet_recovery_seconds, NULL,
@@ -339,6 +345,8 @@ void tablet_server_gather(struct tablet_server *s, struct metric_set *out)
     put_files(s->store, out);
     put_writers(s->store, out);
     put_background(s->store, out);
-    put(out, METRIC_engine_log_bytes, (double)write_log_bytes(s->log));
-    put(out, METRIC_engine_log_limit_bytes, (double)server_log_bytes_max(s));
+    tablet_metrics_put(out, METRIC_engine_log_bytes,
+                       (double)write_log_bytes(s->log));
+    tablet_metrics_put(out, METRIC_engine_log_limit_bytes,
+                       (double)server_log_bytes_max(s));
 }

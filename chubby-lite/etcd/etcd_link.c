@@ -53,7 +53,8 @@ struct etcd_link {
 
 /* --- errors -------------------------------------------------------------- */
 
-static int denied(const struct channel_status *status, struct err *err)
+static int etcd_link_denied(const struct channel_status *status,
+                            struct err *err)
 {
     err_set(err, ERR_DENIED, "etcd: %s", status->text);
     err_hint(err, "see auth in docs/lock-services.md");
@@ -75,7 +76,8 @@ static int plain_code(int code)
     }
 }
 
-static bool says(const struct channel_status *status, const char *what)
+static bool etcd_link_says(const struct channel_status *status,
+                           const char *what)
 {
     return strstr(status->text, what) != NULL;
 }
@@ -85,8 +87,8 @@ static bool is_denial(const struct channel_status *status)
 {
     return status->code == GRPC_STATUS_PERMISSION_DENIED ||
            (status->code == GRPC_STATUS_INVALID_ARGUMENT &&
-            (says(status, "user name is empty") ||
-             says(status, "authentication failed")));
+            (etcd_link_says(status, "user name is empty") ||
+             etcd_link_says(status, "authentication failed")));
 }
 
 static void forget_token(struct etcd_link *l)
@@ -104,17 +106,17 @@ int etcd_link_refused(struct etcd_link *l,
 
     PRE(status->code != GRPC_STATUS_OK);
     if (is_denial(status))
-        return denied(status, err);
-    if (says(status, "revision of auth store is old") ||
-        says(status, "too many requests"))
+        return etcd_link_denied(status, err);
+    if (etcd_link_says(status, "revision of auth store is old") ||
+        etcd_link_says(status, "too many requests"))
         rc = ERR_UNAVAILABLE;
     if (status->code == GRPC_STATUS_UNAUTHENTICATED ||
-        says(status, "revision of auth store is old"))
+        etcd_link_says(status, "revision of auth store is old"))
         forget_token(l);
     if (rc == ERR_UNAVAILABLE)
         etcd_link_fail(l, c);
     err_set(err, rc, "etcd: %s", status->text);
-    if (says(status, "database space exceeded"))
+    if (etcd_link_says(status, "database space exceeded"))
         err_hint(err, "compact and defragment etcd, then etcdctl alarm disarm");
     return rc;
 }
@@ -163,8 +165,9 @@ static size_t put_headers(const struct etcd_link *l,
 }
 
 /* Give the password for a token, if etcd wants one. */
-static int
-authenticate(struct etcd_link *l, struct grpc_channel *c, struct err *err)
+static int etcd_link_authenticate(struct etcd_link *l,
+                                  struct grpc_channel *c,
+                                  struct err *err)
 {
     struct channel_status status = {.code = GRPC_STATUS_OK};
     struct buf request = BUF_INIT;
@@ -183,7 +186,7 @@ authenticate(struct etcd_link *l, struct grpc_channel *c, struct err *err)
     }
     if (!rc && status.code != GRPC_STATUS_OK)
         rc = is_denial(&status)
-                 ? denied(&status, err)
+                 ? etcd_link_denied(&status, err)
                  : err_set(err, ERR_UNAVAILABLE, "etcd: %s", status.text);
     if (!rc)
         rc = etcd_get_token(buf_slice(&reply), &token, err);
@@ -216,7 +219,7 @@ connect_one(struct etcd_link *l, struct grpc_channel **out, struct err *err)
     rc = end_try(l, rc, own, err);
     if (!rc && l->user && !l->token) {
         own = begin_try(l, AUTHENTICATE_NS);
-        rc = end_try(l, authenticate(l, *out, err), own, err);
+        rc = end_try(l, etcd_link_authenticate(l, *out, err), own, err);
         if (rc) {
             grpc_channel_unref(*out);
             *out = NULL;

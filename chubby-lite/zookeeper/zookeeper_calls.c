@@ -1,4 +1,6 @@
-/* Finding ZooKeeper's C library and its functions. */
+/* Finding ZooKeeper's C library and its functions. It is loaded when a cell of
+ * ZooKeeper is first named, so that the binary runs on machines without it.
+ */
 #ifdef QUARRY_HAVE_ZOOKEEPER
 
 #include "chubby-lite/zookeeper/zookeeper_calls.h"

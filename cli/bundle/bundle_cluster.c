@@ -62,8 +62,9 @@ static size_t param_count(const struct wanted_document *w)
 }
 
 /* Make a document within a time. *@doc is owned. */
-static int
-ask(struct cluster_bundle *c, const struct wanted_document *w, json_t **doc)
+static int bundle_cluster_ask(struct cluster_bundle *c,
+                              const struct wanted_document *w,
+                              json_t **doc)
 {
     struct err *lost = &c->lost[w->service];
     struct err why = ERR_INIT;
@@ -87,12 +88,13 @@ ask(struct cluster_bundle *c, const struct wanted_document *w, json_t **doc)
     return rc;
 }
 
-static void pack(struct cluster_bundle *c, const struct wanted_document *w)
+static void bundle_cluster_pack(struct cluster_bundle *c,
+                                const struct wanted_document *w)
 {
     json_t *doc;
     bundle_progress(c->bundle, MIN_OF(c->step * 10, 700U), w->name);
     c->step++;
-    if (ask(c, w, &doc) == 0)
+    if (bundle_cluster_ask(c, w, &doc) == 0)
         bundle_add_document(c->bundle, w->name, doc);
     json_decref(doc);
 }
@@ -114,7 +116,7 @@ static void pack_hottest(struct cluster_bundle *c, const json_t *table)
                                            {"start", text_of(tablet, "start")}},
                                 .service = OF_TABLES};
     snprintf(name, sizeof(name), "documents/tablet/%s.json", w.params[0].value);
-    pack(c, &w);
+    bundle_cluster_pack(c, &w);
 }
 
 static void pack_tables(struct cluster_bundle *c)
@@ -126,7 +128,7 @@ static void pack_tables(struct cluster_bundle *c)
     json_t *doc;
     const json_t *rows;
     char name[NAME_BYTES];
-    if (ask(c, &list, &doc))
+    if (bundle_cluster_ask(c, &list, &doc))
         return;
     rows = json_object_get(doc, "tables");
     for (size_t i = 0; i < MIN_OF(json_array_size(rows), (size_t)TABLES_PACKED);
@@ -139,7 +141,7 @@ static void pack_tables(struct cluster_bundle *c)
             .service = OF_TABLES};
         snprintf(name, sizeof(name), "documents/table/%s.json",
                  w.params[0].value);
-        pack(c, &w);
+        bundle_cluster_pack(c, &w);
         if (i < TABLETS_PACKED)
             pack_hottest(c, table);
     }
@@ -161,7 +163,7 @@ pack_job_list(struct cluster_bundle *c, const json_t *rows, size_t limit)
             .service = OF_JOBS};
         snprintf(name, sizeof(name), "documents/job/%s.json",
                  w.params[0].value);
-        pack(c, &w);
+        bundle_cluster_pack(c, &w);
     }
 }
 
@@ -172,7 +174,7 @@ static void pack_jobs(struct cluster_bundle *c)
                                                 .params = {{"limit", "100"}},
                                                 .service = OF_JOBS};
     json_t *doc;
-    if (ask(c, &list, &doc))
+    if (bundle_cluster_ask(c, &list, &doc))
         return;
     pack_job_list(c, json_object_get(doc, "running"), JOBS_PACKED);
     pack_job_list(c, json_object_get(doc, "past"), JOBS_PACKED);
@@ -215,7 +217,7 @@ static void pack_config(struct cluster_bundle *c)
                                              .subject = "config",
                                              .service = OF_NODES};
     json_t *doc;
-    if (ask(c, &w, &doc) == 0) {
+    if (bundle_cluster_ask(c, &w, &doc) == 0) {
         learn_secrets(c, doc);
         bundle_add_document(c->bundle, w.name, doc);
     }
@@ -268,7 +270,7 @@ static void pack_nodes(struct cluster_bundle *c)
                                              .service = OF_NODES};
     json_t *doc;
     const json_t *rows;
-    if (ask(c, &w, &doc))
+    if (bundle_cluster_ask(c, &w, &doc))
         return;
     rows = json_object_get(doc, "nodes");
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -320,7 +322,7 @@ void bundle_add_cluster(struct bundle *b, struct remote *r)
     pack_config(&c);
     pack_tables(&c);
     for (size_t i = 0; i < ARRAY_LEN(plain); i++)
-        pack(&c, &plain[i]);
+        bundle_cluster_pack(&c, &plain[i]);
     pack_jobs(&c);
     pack_nodes(&c);
     monitor_close(c.monitor);

@@ -23,7 +23,7 @@
 /* --- commands ------------------------------------------------------------ */
 
 /* Standard output goes to @to until it is put back. -1: it cannot. */
-static int redirect(FILE *to)
+static int bundle_store_redirect(FILE *to)
 {
     int saved;
     fflush(stdout);
@@ -54,14 +54,14 @@ static void read_captured(FILE *f, struct buf *out)
 }
 
 /* Run the command @words, and append what it prints as JSON to @out. */
-static int capture(struct cli *cli,
-                   const char *const words[WORDS_MAX],
-                   struct buf *out,
-                   struct err *err)
+static int bundle_store_capture(struct cli *cli,
+                                const char *const words[WORDS_MAX],
+                                struct buf *out,
+                                struct err *err)
 {
     const struct cli before = *cli;
     FILE *f = tmpfile();
-    int saved = f ? redirect(f) : -1;
+    int saved = f ? bundle_store_redirect(f) : -1;
     int count = 0;
     int rc;
     if (saved < 0) {
@@ -108,7 +108,7 @@ static void pack_command(struct bundle *b,
     struct err why = ERR_INIT;
     struct buf text = BUF_INIT;
     json_t *values = json_array();
-    if (capture(b->cli, words, &text, &why))
+    if (bundle_store_capture(b->cli, words, &text, &why))
         bundle_miss(b, name, &why);
     put_without_keys(b, buf_slice(&text), values);
     if (why.code == 0 || json_array_size(values))
@@ -195,7 +195,8 @@ static void note_log(struct file_walk *w, const char *path)
 }
 
 /* The files in @dir; of its directories, those to a depth of three. */
-static void walk(struct file_walk *w, const char *dir, unsigned depth)
+static void
+bundle_store_walk(struct file_walk *w, const char *dir, unsigned depth)
 {
     struct world *world = w->bundle->cli->world;
     char **names = NULL;
@@ -214,7 +215,7 @@ static void walk(struct file_walk *w, const char *dir, unsigned depth)
             put_file(w, buf_cstr(&path), &info);
             note_log(w, buf_cstr(&path));
             if (info.kind == FILE_KIND_DIRECTORY && depth < 3)
-                walk(w, buf_cstr(&path), depth + 1);
+                bundle_store_walk(w, buf_cstr(&path), depth + 1);
         }
         buf_close(&path);
         mem_free(names[i]);
@@ -225,7 +226,7 @@ static void walk(struct file_walk *w, const char *dir, unsigned depth)
 static void pack_files(struct bundle *b, const char *dir)
 {
     struct file_walk w = {.bundle = b};
-    walk(&w, dir, 0);
+    bundle_store_walk(&w, dir, 0);
     if (w.count == FILES_LISTED)
         buf_printf(&w.list, "(more than %d)\n", FILES_LISTED);
     bundle_add(b, "store/files.txt", buf_slice(&w.list));

@@ -363,7 +363,8 @@ int action_run(struct actions *a,
     o->action = find_action(name);
     o->who = mem_strdup(v->name);
     o->from = mem_strdup(v->address);
-    PRE(o->action && v->right == CONSOLE_OPERATE);
+    PRE(o->action);
+    PRE(v->right == CONSOLE_OPERATE);
     rc = take_values(o, given, err);
     if (rc == 0 && (a->count >= ACTIONS_MAX || a->is_stopped)) /* INV-1 */
         rc = err_set(err, ERR_BUSY, "%d actions run already: try again later",

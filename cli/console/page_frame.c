@@ -186,7 +186,8 @@ void page_frame(struct html *h,
                 html_fn render,
                 const json_t *doc)
 {
-    PRE(h->view && h->view->title);
+    PRE(h->view);
+    PRE(h->view->title);
     frame_head(h, subject);
     html_lit(h, "<body>");
     frame_bar(h);

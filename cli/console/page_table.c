@@ -30,7 +30,8 @@ static void
 add_path_param(struct page_match *m, struct slice name, const char *value)
 {
     char *to = m->names[m->count];
-    PRE(m->count < PAGE_PATH_PARAMS_MAX && name.len < sizeof(m->names[0]));
+    PRE(m->count < PAGE_PATH_PARAMS_MAX);
+    PRE(name.len < sizeof(m->names[0]));
     memcpy(to, name.data, name.len);
     to[name.len] = '\0';
     m->params[m->count++] = (struct monitor_param){to, value};

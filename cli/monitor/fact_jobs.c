@@ -164,7 +164,8 @@ static void take_job(struct fact_sheet *s,
                      struct fact_job *out)
 {
     struct arena *a = &s->arena;
-    PRE(j->id && j->state == JOB_RUNNING);
+    PRE(j->id);
+    PRE(j->state == JOB_RUNNING);
     *out = (struct fact_job){
         .id = arena_strdup(a, j->id),
         .label = arena_strdup(a, j->name ? j->name : ""),

@@ -121,7 +121,7 @@ static const char *list_take(struct finding_list *l, struct buf *b)
 }
 
 /* Figures come from other processes: no cast of what does not fit. */
-static uint64_t whole(double x)
+static uint64_t finding_whole(double x)
 {
     return x > 0 && x < 9e18 ? (uint64_t)x : 0;
 }
@@ -129,14 +129,14 @@ static uint64_t whole(double x)
 const char *finding_bytes(struct finding_list *l, double bytes)
 {
     struct buf b = BUF_INIT;
-    text_put_bytes(&b, whole(bytes));
+    text_put_bytes(&b, finding_whole(bytes));
     return list_take(l, &b);
 }
 
 const char *finding_duration(struct finding_list *l, double seconds)
 {
     struct buf b = BUF_INIT;
-    uint64_t us = whole(seconds * 1e6);
+    uint64_t us = finding_whole(seconds * 1e6);
     if (us >= 10000000)
         us -= us % 1000000;
     text_put_duration(&b, us);
@@ -146,7 +146,7 @@ const char *finding_duration(struct finding_list *l, double seconds)
 const char *finding_number(struct finding_list *l, double n)
 {
     struct buf b = BUF_INIT;
-    text_put_count(&b, whole(n + 0.5));
+    text_put_count(&b, finding_whole(n + 0.5));
     return list_take(l, &b);
 }
 
@@ -286,7 +286,8 @@ void findings_draw(const struct finding_facts *f,
 {
     size_t count;
     const struct finding_rule *rules = finding_rules(&count);
-    PRE(memory && count > 0);
+    PRE(memory);
+    PRE(count > 0);
     PRE(f->node_count == 0 || f->nodes);
     *out = (struct finding_list){.at = NULL};
     arena_init(&out->arena);

@@ -106,7 +106,8 @@ static void take_nodes(struct fact_sheet *s)
 {
     struct fact_node *nodes =
         arena_zalloc(&s->arena, (s->nodes->count + 1) * sizeof(*nodes));
-    PRE(s->nodes && s->facts.now_us > 0);
+    PRE(s->nodes);
+    PRE(s->facts.now_us > 0);
     for (size_t i = 0; i < s->nodes->count; i++)
         take_node(s, &s->nodes->at[i], &nodes[i]);
     s->own_nodes = nodes;

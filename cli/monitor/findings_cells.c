@@ -25,7 +25,7 @@ static const char *cell_label(size_t cell)
 }
 
 /* Does @n lead @role, and is it ready to? */
-static bool leads(const struct fact_node *n, const char *role)
+static bool findings_cells_leads(const struct fact_node *n, const char *role)
 {
     struct slice pairs;
     return status_role(n->now.status, role, &pairs) && status_leads(pairs) &&
@@ -42,10 +42,11 @@ static void say_leaderless(const struct finding_facts *f,
     for (size_t i = 0; i < f->node_count; i++) {
         there += fact_has_role(&f->nodes[i], role);
         silent += f->nodes[i].state != FACT_UP;
-        if (leads(&f->nodes[i], role))
+        if (findings_cells_leads(&f->nodes[i], role))
             return;
     }
-    INVARIANT(there <= f->node_count && silent <= f->node_count);
+    INVARIANT(there <= f->node_count);
+    INVARIANT(silent <= f->node_count);
     if (there == 0)
         return;
     finding_add(out, FINDING_FAILURE, "role %s", role);

@@ -311,7 +311,8 @@ static void say_certificate(const struct fact_node *n,
                             double left_s,
                             struct finding_list *out)
 {
-    PRE(n && *use);
+    PRE(n);
+    PRE(*use);
     if (left_s >= CERTIFICATE_DAYS * DAY_SECONDS)
         return;
     finding_add(out,

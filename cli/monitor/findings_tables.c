@@ -156,7 +156,8 @@ static void say_hot(const struct finding_facts *f,
                     struct finding_list *out)
 {
     const struct fact_node *node = fact_node_at(f, t->address);
-    PRE(t->address && all > 0);
+    PRE(t->address);
+    PRE(all > 0);
     finding_add(out, FINDING_WARNING, "table %s tablet %s", t->table, t->id);
     finding_say(out,
                 "The tablet of table %s with the rows %s%s%s to %s%s%s, "
@@ -181,7 +182,8 @@ static void look_for_hot(const struct finding_facts *f,
 {
     const struct fact_tablet *hottest = &f->tablets.at[from];
     double all = 0;
-    PRE(from < end && end <= f->tablets.count);
+    PRE(from < end);
+    PRE(end <= f->tablets.count);
     for (size_t i = from; i < end; i++) {
         all += load_of(&f->tablets.at[i]);
         if (load_of(&f->tablets.at[i]) > load_of(hottest))

@@ -258,7 +258,8 @@ static struct known_node *note_address(struct monitor *m, struct slice address)
 /* PRE: its question has ended, and its fiber was joined. Parks. */
 static void free_node(struct known_node *k)
 {
-    PRE(!k->running && k->call_count == 0);
+    PRE(!k->running);
+    PRE(k->call_count == 0);
     rpc_channel_free(k->channel);
     answer_unref(k->answer);
     answer_unref(k->base);
@@ -470,7 +471,7 @@ static bool is_search_waited_for(const struct monitor_search *s)
     return s->running && !s->failed;
 }
 
-static bool waits(const struct monitor *m, bool patient)
+static bool gather_waits(const struct monitor *m, bool patient)
 {
     for (size_t i = 0; i < m->node_count; i++)
         if (is_waited_for(m->nodes[i]) || (!patient && m->nodes[i]->running))
@@ -487,7 +488,7 @@ static int wait_for_answers(struct monitor *m, struct err *err)
     uint64_t from = world_mono_ns(w);
     int rc = 0;
     mutex_lock(&m->ended_lock);
-    while (rc == 0 && waits(m, world_mono_ns(w) - from > MOMENT_NS)) {
+    while (rc == 0 && gather_waits(m, world_mono_ns(w) - from > MOMENT_NS)) {
         (void)!cond_wait_us(&m->ended, &m->ended_lock, w, MOMENT_NS / 1000);
         rc = fiber_check(err);
     }
@@ -581,7 +582,7 @@ static struct monitor_nodes *copy_nodes(struct monitor *m)
     return n;
 }
 
-static int gather(struct monitor *m, struct err *err)
+static int gather_gather(struct monitor *m, struct err *err)
 {
     int rc;
     m->too_many = false;
@@ -614,7 +615,7 @@ int monitor_nodes_get(struct monitor *m,
     mutex_lock(&m->gathering);
     if (!m->last ||
         world_mono_ns(m->source.world) - m->last->at_mono_ns >= FRESH_NS)
-        rc = gather(m, err);
+        rc = gather_gather(m, err);
     if (rc == 0) {
         m->last->references++;
         *out = m->last;

@@ -296,7 +296,8 @@ bool metric_spread_quantile(const struct metric_spread *h,
 {
     double wanted = metric_spread_count(h) * share;
     double low = 0;
-    PRE(share > 0 && share < 1);
+    PRE(share > 0);
+    PRE(share < 1);
     if (!(wanted > 0))
         return false;
     for (size_t i = 0; i < h->size; i++) {

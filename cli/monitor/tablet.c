@@ -66,7 +66,7 @@ static void put_groups(json_t *doc, const struct examination *e)
 
 /* Without its server's answer a warning: the rest is known. */
 static void
-examine(struct monitor *m, const struct monitor_tablet *t, json_t *doc)
+examine_tablet(struct monitor *m, const struct monitor_tablet *t, json_t *doc)
 {
     const struct examine_request r = {.tablet = t->t.id};
     struct monitor_question q = {.method = TABLET_EXAMINE,
@@ -166,7 +166,7 @@ static int put_served(struct monitor *m,
     doc_put_tablet(doc, t);
     /* Here they are listed. */
     json_object_del(doc, "files");
-    examine(m, t, doc);
+    examine_tablet(m, t, doc);
     if (read_events(m, id, t->t.end, doc_put_array(doc, "events"), &why))
         doc_warn(doc, "its events are not known: %s", why.text);
     return 0;

@@ -167,7 +167,7 @@ static void drop_loading(struct monitor_tablets *t)
     t->count = kept;
 }
 
-static int survey(struct monitor *m, struct err *err)
+static int survey_tablets(struct monitor *m, struct err *err)
 {
     uint64_t from = world_mono_ns(m->source.world);
     struct monitor_tablets *t;
@@ -203,7 +203,7 @@ int monitor_tablets_get(struct monitor *m,
     now = world_mono_ns(m->source.world);
     if (!m->tablets || now - m->tablets->at_mono_ns >=
                            MAX_OF(FRESH_NS, 10 * m->tablets->took_ns))
-        rc = survey(m, err);
+        rc = survey_tablets(m, err);
     if (rc == 0) {
         m->tablets->references++;
         *out = m->tablets;

@@ -182,7 +182,7 @@ read_wish(struct top_fetch *f, struct kept_wish *own, struct top_wish *out)
 }
 
 /* *@a is moved from. */
-static void publish(struct top_fetch *f, struct top_answer *a)
+static void top_fetch_publish(struct top_fetch *f, struct top_answer *a)
 {
     mutex_lock(&f->lock);
     if (f->has_answer)
@@ -210,7 +210,7 @@ static int fetch_on_fiber(struct remote *r, struct err *err)
         last_place = wish.place_number;
         if (make_answer(m, &wish, &a, &why))
             answer_fail(&a, &why);
-        publish(f, &a);
+        top_fetch_publish(f, &a);
         kept_wish_close(&own);
     } while (await_turn(f, last_place));
     monitor_close(m);
@@ -234,7 +234,7 @@ static void fetch_failed(struct top_fetch *f, const struct err *why)
     mutex_lock(&f->lock);
     a.place_number = f->wish.place_number;
     mutex_unlock(&f->lock);
-    publish(f, &a);
+    top_fetch_publish(f, &a);
     mutex_lock(&f->lock);
     if (!f->is_ending)
         (void)cond_wait_us(&f->changed, &f->lock, f->cli->world, RETRY_US);

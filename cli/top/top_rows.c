@@ -112,8 +112,10 @@ static void put_step(struct buf *path, size_t index, const json_t *x)
         buf_printf(path, "%zu", index);
 }
 
-static void
-flatten(struct row_list *l, struct buf *path, const json_t *x, int depth)
+static void top_rows_flatten(struct row_list *l,
+                             struct buf *path,
+                             const json_t *x,
+                             int depth)
 {
     size_t before = path->len;
     size_t i;
@@ -132,12 +134,12 @@ flatten(struct row_list *l, struct buf *path, const json_t *x, int depth)
     before = path->len;
     json_object_foreach((json_t *)(uintptr_t)x, name, part) {
         top_put_printable(path, slice_str(name));
-        flatten(l, path, part, depth + 1);
+        top_rows_flatten(l, path, part, depth + 1);
         path->len = before;
     }
     json_array_foreach(x, i, part) {
         put_step(path, i, part);
-        flatten(l, path, part, depth + 1);
+        top_rows_flatten(l, path, part, depth + 1);
         path->len = before;
     }
 }
@@ -153,7 +155,7 @@ void top_rows_make(const struct top_view *v,
     json_t *x;
     if (!v->rows[0]) {
         struct buf path = BUF_INIT;
-        flatten(&l, &path, doc, 0);
+        top_rows_flatten(&l, &path, doc, 0);
         buf_close(&path);
     }
     for (size_t a = 0; a < ARRAY_LEN(v->rows) && v->rows[a]; a++)

@@ -5,7 +5,8 @@
 #include "base/metrics/metrics.h"
 #include "gfs-lite/namenode/namenode_state.h"
 
-static void put(struct metric_set *out, enum metric_id id, uint64_t value)
+static void
+namenode_metrics_put(struct metric_set *out, enum metric_id id, uint64_t value)
 {
     metric_put(out, id, NULL, (double)value);
 }
@@ -32,15 +33,18 @@ static void put_chunks(const struct namenode *nn, struct metric_set *out)
     for (size_t i = 0; i < REPAIR_LEVELS; i++)
         waiting += nn->repairs.counts[i];
     PRE(nn->leading_since_ns); /* INV-1 */
-    put(out, METRIC_fs_chunks, nn->catalog.names.chunks.by_handle.count);
-    put(out, METRIC_fs_lost_chunks, namenode_is_early(nn) ? 0 : nn->lost_count);
-    put(out, METRIC_fs_under_replicated_chunks, nn->under_count);
+    namenode_metrics_put(out, METRIC_fs_chunks,
+                         nn->catalog.names.chunks.by_handle.count);
+    namenode_metrics_put(out, METRIC_fs_lost_chunks,
+                         namenode_is_early(nn) ? 0 : nn->lost_count);
+    namenode_metrics_put(out, METRIC_fs_under_replicated_chunks,
+                         nn->under_count);
     if (nn->under_since_us)
         metric_put(out, METRIC_fs_under_replicated_since_seconds, NULL,
                    (double)nn->under_since_us / 1e6);
-    put(out, METRIC_fs_over_replicated_chunks, nn->over_count);
-    put(out, METRIC_fs_repair_queue, waiting);
-    put(out, METRIC_fs_copies_running, nn->copies.count);
+    namenode_metrics_put(out, METRIC_fs_over_replicated_chunks, nn->over_count);
+    namenode_metrics_put(out, METRIC_fs_repair_queue, waiting);
+    namenode_metrics_put(out, METRIC_fs_copies_running, nn->copies.count);
     for (size_t i = 0; i < COPY_REASONS; i++)
         metric_put_counter(out, METRIC_fs_copies_ordered,
                            METRIC_LABELS(reasons[i]), &nn->copies_ordered[i]);
@@ -53,10 +57,12 @@ void namenode_gather(const struct namenode *nn, struct metric_set *out)
         return; /* INV-1 */
     root = nn->catalog.names.root->u.directory;
     INVARIANT(root->entry_count >= root->file_count);
-    put(out, METRIC_fs_files, root->file_count);
-    put(out, METRIC_fs_directories, root->entry_count - root->file_count);
-    put(out, METRIC_fs_open_files, nn->catalog.names.open_files.count);
-    put(out, METRIC_fs_safe_mode, namenode_in_safe_mode(nn));
+    namenode_metrics_put(out, METRIC_fs_files, root->file_count);
+    namenode_metrics_put(out, METRIC_fs_directories,
+                         root->entry_count - root->file_count);
+    namenode_metrics_put(out, METRIC_fs_open_files,
+                         nn->catalog.names.open_files.count);
+    namenode_metrics_put(out, METRIC_fs_safe_mode, namenode_in_safe_mode(nn));
     put_servers(nn, out);
     put_chunks(nn, out);
 }

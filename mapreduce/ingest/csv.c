@@ -245,8 +245,8 @@ static bool gather_record(struct csv *c, const struct run_line *line, bool odd)
 }
 
 /* The record gathered, without the end of its last line. */
-static struct run_line gathered(const struct csv *c,
-                                const struct run_line *last)
+static struct run_line csv_gathered(const struct csv *c,
+                                    const struct run_line *last)
 {
     struct run_line whole = c->begin;
     whole.raw = buf_slice(&c->record);
@@ -281,7 +281,7 @@ static int take_line(void *ctx,
                     &batch->counts);
         return 0;
     }
-    whole = gathered(c, line);
+    whole = csv_gathered(c, line);
     return put_record(c, &whole, batch, err);
 }
 

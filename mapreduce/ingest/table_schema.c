@@ -64,12 +64,12 @@ named_at(const json_t *list, size_t i, const char **name, const char **options)
     return *name && *options;
 }
 
-static int create(struct quarry *q,
-                  const char *table,
-                  const json_t *groups,
-                  const json_t *families,
-                  const char *changes,
-                  struct err *err)
+static int create_by_schema(struct quarry *q,
+                            const char *table,
+                            const json_t *groups,
+                            const json_t *families,
+                            const char *changes,
+                            struct err *err)
 {
     size_t group_count = json_array_size(groups);
     size_t family_count = json_array_size(families);
@@ -111,8 +111,9 @@ int table_schema_create(struct quarry *q,
     else if (!json_is_array(families))
         rc = no_schema(err, "\"families\" is no list");
     else
-        rc = create(q, table, json_object_get(v, "groups"), families,
-                    json_string_value(json_object_get(v, "changes")), err);
+        rc = create_by_schema(q, table, json_object_get(v, "groups"), families,
+                              json_string_value(json_object_get(v, "changes")),
+                              err);
     json_decref(v);
     return rc;
 }

@@ -31,7 +31,7 @@ static struct sched_crowd sched_crowd_of(const struct sched *s)
     return c;
 }
 
-static const char *plural(uint64_t n)
+static const char *plural_of(uint64_t n)
 {
     return n == 1 ? "" : "s";
 }
@@ -42,7 +42,7 @@ static void describe_slots(const struct sched_crowd *c, struct buf *out)
         buf_printf(out, "all slots are taken (%u)", c->count);
     else if (c->fewest == c->most)
         buf_printf(out, "%u worker%s with %u slot%s%s %s busy", c->count,
-                   plural(c->count), c->most, plural(c->most),
+                   plural_of(c->count), c->most, plural_of(c->most),
                    c->count > 1 ? " each" : "", c->count > 1 ? "are" : "is");
     else
         buf_printf(out, "%u workers with %u slots are busy", c->count,
@@ -81,7 +81,7 @@ void sched_describe_wait(const struct sched *s,
     uint32_t n = j->tasks ? j->tasks->waiting : 0;
     if (why == SCHED_WAIT_NOTHING)
         return;
-    buf_printf(out, "%u %s attempt%s %s", n, kind, plural(n),
+    buf_printf(out, "%u %s attempt%s %s", n, kind, plural_of(n),
                n == 1 ? "waits" : "wait");
     buf_append_str(out, why == SCHED_WAIT_SLOT    ? " for a free slot: "
                         : why == SCHED_WAIT_PLACE ? " "

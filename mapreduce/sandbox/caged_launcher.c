@@ -184,7 +184,7 @@ static void end_command(const struct launcher *l)
     kill(l->open ? -l->pid : l->pid, SIGKILL);
 }
 
-static void look(struct launcher *l)
+static void caged_launcher_look(struct launcher *l)
 {
     struct process_tree tree;
     /* The cage has a supervisor beside it. */
@@ -218,7 +218,7 @@ static int describe_end(const struct launcher *l, int status, struct err *err)
     return 0;
 }
 
-static int watch(struct launcher *l, struct err *err)
+static int caged_launcher_watch(struct launcher *l, struct err *err)
 {
     int status = 0;
     for (;;) {
@@ -234,7 +234,7 @@ static int watch(struct launcher *l, struct err *err)
             (void)!read(l->signals, &info, sizeof(info));
         if (waitpid(l->pid, &status, WNOHANG) == l->pid)
             return describe_end(l, status, err);
-        look(l);
+        caged_launcher_look(l);
     }
 }
 
@@ -259,7 +259,7 @@ void caged_command_main(int argc, char *const *argv)
         err_set_errno(&err, errno, "wait for a command");
     else if (start_command(&l, &err) == 0) {
         drop_streams();
-        (void)watch(&l, &err);
+        (void)caged_launcher_watch(&l, &err);
     }
     tell(&err);
 }

@@ -33,7 +33,7 @@ static void skip_blanks(struct slice *s)
         *s = slice_sub(*s, 1, s->len);
 }
 
-static struct slice take(struct slice *s, size_t n)
+static struct slice html_token_take(struct slice *s, size_t n)
 {
     struct slice taken = slice_sub(*s, 0, n);
     *s = slice_sub(*s, n, s->len);
@@ -61,12 +61,12 @@ static void take_value(struct slice *rest, struct html_attribute *out)
         while (n < rest->len && !is_blank(rest->data[n]) &&
                rest->data[n] != '>')
             n++;
-        out->value = take(rest, n);
+        out->value = html_token_take(rest, n);
         return;
     }
-    (void)take(rest, 1);
-    out->value = take(rest, slice_find_byte(*rest, out->quote));
-    (void)take(rest, 1);
+    (void)html_token_take(rest, 1);
+    out->value = html_token_take(rest, slice_find_byte(*rest, out->quote));
+    (void)html_token_take(rest, 1);
 }
 
 bool html_attribute_next(struct slice *rest, struct html_attribute *out)
@@ -77,7 +77,7 @@ bool html_attribute_next(struct slice *rest, struct html_attribute *out)
     *out = (struct html_attribute){.value = SLICE_EMPTY};
     if (rest->len == 0 || rest->data[0] == '>')
         return false;
-    out->name = take(rest, name_length(*rest));
+    out->name = html_token_take(rest, name_length(*rest));
     behind = *rest;
     skip_blanks(&behind);
     if (behind.len && behind.data[0] == '=') {

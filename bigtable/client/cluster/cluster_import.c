@@ -1,4 +1,6 @@
-/* Whole tables out of a cluster and into it: calls of its master. */
+/* Whole tables out of a cluster and into it: calls of its master. An import has
+ * no time-out, because its files are copied while the call waits.
+ */
 #include "base/core/buf.h"
 #include "base/crypt/secret.h"
 #include "bigtable/client/cluster/cluster_client.h"

@@ -1,4 +1,6 @@
-/* Whole tables out of a directory and into it. */
+/* Whole tables out of a directory and into it: calls of the store. The keys of
+ * an import are lent by the directory itself, as there is no master.
+ */
 #include "base/crypt/keyring.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/store/import_table.h"

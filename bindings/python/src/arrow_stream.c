@@ -175,7 +175,7 @@ static bool take_column(PyObject *o, struct arrow_column *out)
 }
 
 /* Columns of cells and of rows do not mix; a key is in both. */
-static bool fits(const struct arrow_column *c, bool by_cells)
+static bool arrow_stream_fits(const struct arrow_column *c, bool by_cells)
 {
     bool of_cells =
         c->source >= ARROW_CELL_FAMILY && c->source <= ARROW_CELL_VALUE;
@@ -198,7 +198,7 @@ static bool take_columns(struct scan_stream *s, PyObject *columns)
         struct arrow_column *c = &s->columns[i];
         bool ok = take_column(PyTuple_GetItem(columns, i), c);
         s->column_count++;
-        if (ok && !fits(c, s->by_cells)) {
+        if (ok && !arrow_stream_fits(c, s->by_cells)) {
             PyErr_SetString(PyExc_ValueError, "no such column");
             ok = false;
         }

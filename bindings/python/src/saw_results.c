@@ -42,7 +42,7 @@ static void begin_table(void *ctx,
 }
 
 /* A number's text as an int where it is one, else a float. */
-static PyObject *number(PyObject *text)
+static PyObject *saw_results_number(PyObject *text)
 {
     PyObject *out = PyNumber_Long(text);
     if (!out) {
@@ -64,7 +64,7 @@ static PyObject *result_value(struct slice s, bool numeric)
     PyObject *out;
     if (!text || !numeric)
         return text;
-    out = number(text);
+    out = saw_results_number(text);
     Py_DECREF(text);
     return out;
 }
@@ -101,7 +101,8 @@ static PyObject *take_results(struct saw_run *run)
     return r.tables;
 }
 
-static struct saw_program *compile(const char *source, const char *name)
+static struct saw_program *saw_results_compile(const char *source,
+                                               const char *name)
 {
     const struct saw_compile_options opts = {.restricted = true};
     struct saw_program *out = NULL;
@@ -129,7 +130,8 @@ PyObject *py_table_run(PyObject *self, PyObject *args, PyObject *kwargs)
     uint64_t rows = 0;
     int rc;
     if (!PyArg_ParseTuple(args, "yy", &source, &name) || !py_table_usable(t) ||
-        !py_read_open(&r, kwargs) || !(program = compile(source, name)))
+        !py_read_open(&r, kwargs) ||
+        !(program = saw_results_compile(source, name)))
         goto out;
     rc = saw_run_new(program, &run_options, &run, &err);
     if (rc == 0)

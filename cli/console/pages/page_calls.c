@@ -125,7 +125,8 @@ static bool trace_is_child(const struct trace_span *child,
 
 static void trace_place(struct trace_tree *t, size_t i, size_t depth)
 {
-    PRE(!t->spans[i].placed && t->ordered < t->count);
+    PRE(!t->spans[i].placed);
+    PRE(t->ordered < t->count);
     t->spans[i].placed = true;
     t->spans[i].depth = depth;
     t->order[t->ordered++] = i;
@@ -184,7 +185,8 @@ static void trace_bar(struct html *h,
     double span = fmax(t->to - t->from, 1);
     const char *outcome = page_string_or_empty(s->span, "outcome");
     bool good = !*outcome || strcmp(outcome, "ok") == 0;
-    INVARIANT(t->from <= s->from && s->from + s->took <= t->to);
+    INVARIANT(t->from <= s->from);
+    INVARIANT(s->from + s->took <= t->to);
     html_lit(h, "<td class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\">"
                 "<rect class=\"rail\" width=\"100%\" y=\"48%\" "
                 "height=\"4%\"/><rect");

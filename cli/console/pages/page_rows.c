@@ -291,7 +291,9 @@ void page_rows(struct html *h,
 {
     size_t count = json_array_size(rows);
     struct page_sort sort = page_rows_sort(h, table);
-    PRE(table->column_count > 0 && *table->id && *table->caption);
+    PRE(table->column_count > 0);
+    PRE(*table->id);
+    PRE(*table->caption);
     PRE(strncmp(page_rows_sort_name(table), "sort", 4) == 0);
     struct page_sort_row *list = page_rows_ordered(rows, sort);
     if (count == 0) {

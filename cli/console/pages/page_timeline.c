@@ -86,7 +86,8 @@ static unsigned timeline_pack(struct timeline_bar *bars, size_t count)
             r--;
         else if (r == rows)
             rows++;
-        INVARIANT(r < rows && rows <= TIMELINE_ROWS_MAX);
+        INVARIANT(r < rows);
+        INVARIANT(rows <= TIMELINE_ROWS_MAX);
         ends[r] = bars[i].to;
         bars[i].row = r;
     }
@@ -159,7 +160,8 @@ static void timeline_rect(struct html *h,
                           const json_t *stragglers)
 {
     double span = fmax(t->to - t->from, 1);
-    INVARIANT(t->from <= b->from && b->to <= t->to);
+    INVARIANT(t->from <= b->from);
+    INVARIANT(b->to <= t->to);
     html_lit(h, "<rect");
     timeline_look(h, b->attempt, page_is_straggler(b->attempt, stragglers));
     page_percent_attr(h, "x", (b->from - t->from) / span);
