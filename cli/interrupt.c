@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/macros.h"
 #include "base/core/panic.h"
 
@@ -30,9 +31,9 @@ static void on_interrupt(int number)
     (void)number;
     if (atomic_exchange(&flag, true))
         _exit(EXIT_INTERRUPTED);
-    if (atomic_load(&wakeup_fd) >= 0 &&
-        eventfd_write(atomic_load(&wakeup_fd), 1)) {
+    if (atomic_load(&wakeup_fd) >= 0) {
         /* It is readable already. */
+        IGNORE_RESULT(eventfd_write(atomic_load(&wakeup_fd), 1));
     }
     errno = before;
 }
@@ -59,9 +60,8 @@ const atomic_bool *interrupt_watch_shell(void)
     if (atomic_load(&wakeup_fd) < 0)
         atomic_store(&wakeup_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     atomic_store(&flag, false);
-    if (eventfd_read(atomic_load(&wakeup_fd), &rung)) {
-        /* There was no signal. */
-    }
+    /* There was no signal. */
+    IGNORE_RESULT(eventfd_read(atomic_load(&wakeup_fd), &rung));
     interrupt_install(on_interrupt);
     return &flag;
 }

@@ -7,6 +7,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "gfs-lite/fs_proxy_parts.h"
 
@@ -149,9 +150,8 @@ void fs_proxy__prefetch(struct fs_reader *base, uint64_t offset, uint64_t len)
     q = fs_proxy__begin(l, FS_PROXY_PREFETCH, r->path);
     buf_put_varint(q, offset);
     buf_put_varint(q, len);
-    if (fs_proxy__ask(l, &in, NULL)) {
-        /* The read will report the error. */
-    }
+    /* The read will report the error. */
+    IGNORE_RESULT(fs_proxy__ask(l, &in, NULL));
 }
 
 void fs_proxy__reader_close(struct fs_reader *base)

@@ -9,6 +9,7 @@
  */
 #include "base/core/buf.h"
 #include "base/core/coding.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "gfs-lite/fs_proxy_parts.h"
 
@@ -100,8 +101,9 @@ void fs_proxy__writer_close(struct fs_writer *base)
 {
     struct fs_proxy_writer *w = (struct fs_proxy_writer *)base;
     fs_writer_close(w->own);
-    if (w->opened && ask_writer(w, FS_PROXY_CLOSE, SLICE_EMPTY, NULL)) {
+    if (w->opened) {
         /* The proxy server closes it with the session. */
+        IGNORE_RESULT(ask_writer(w, FS_PROXY_CLOSE, SLICE_EMPTY, NULL));
     }
     buf_close(&w->bytes);
     mem_free(w->path);

@@ -12,6 +12,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/crypt/aead.h"
 #include "base/crypt/master_key.h"
@@ -490,9 +491,8 @@ void keyring_refresh(struct keyring *k)
     mutex_lock(&k->file_lock);
     if (now_us - k->refreshed_us >= REFRESH_US) {
         k->refreshed_us = now_us;
-        if (read_keys(k, &ignored)) {
-            /* The known keys stay in use. */
-        }
+        /* The known keys stay in use. */
+        IGNORE_RESULT(read_keys(k, &ignored));
     }
     mutex_unlock(&k->file_lock);
 }

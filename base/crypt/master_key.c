@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/core/hex.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/crypt/master_command.h"
 #include "base/crypt/secret.h"
@@ -308,9 +309,9 @@ void master_keys_look_again(struct master_keys *m, struct world *w)
 
     mutex_lock(&m->reading);
     if (master_key_is_given(&m->source) &&
-        world_mono_ns(w) - m->read_ns >= LOOK_AGAIN_NS &&
-        read_masters_again(m, w, &m->source, &ignored)) {
+        world_mono_ns(w) - m->read_ns >= LOOK_AGAIN_NS) {
         /* The known keys stay. */
+        IGNORE_RESULT(read_masters_again(m, w, &m->source, &ignored));
     }
     mutex_unlock(&m->reading);
 }

@@ -2,6 +2,7 @@
  * its way. */
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/backup/backup_place.h"
@@ -217,8 +218,9 @@ int backup_copy_file(struct quarry_backups *b,
         if (rc == 0)
             rc = backup_sync_parent(c->dst, c->to, err);
     }
-    if (rc && !whole && fs_remove(c->dst, path, NULL)) {
+    if (rc && !whole) {
         /* A drop removes it, or the sweep of loads. */
+        IGNORE_RESULT(fs_remove(c->dst, path, NULL));
     }
     return rc;
 }

@@ -13,6 +13,7 @@
 
 #include "base/core/hash.h"
 #include "base/core/hash_map.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/crypt/keyring.h"
@@ -116,9 +117,8 @@ static void drop_snapshots(struct backup_making *m)
     char name[64];
     for (size_t i = 0; i < m->snapshot_count; i++) {
         snapshot_name(m, i, name);
-        if (quarry_snapshot_drop(m->quarry, name, NULL)) {
-            /* It expires. */
-        }
+        /* It expires. */
+        IGNORE_RESULT(quarry_snapshot_drop(m->quarry, name, NULL));
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/core/hash_map.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "bigtable/backup/backup_place.h"
 #include "bigtable/backup/backup_run.h"
@@ -142,8 +143,9 @@ static int consider_directory(void *ctx,
     if (rc == ERR_NOTFOUND)
         rc = 0;
     /* An empty one goes, where there are such. */
-    if (rc == 0 && fs_remove(b->place.fs, d->directory, NULL)) {
+    if (rc == 0) {
         /* It has files. */
+        IGNORE_RESULT(fs_remove(b->place.fs, d->directory, NULL));
     }
     buf_close(&path);
     return rc;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/core/hash_map.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
@@ -115,8 +116,9 @@ static int rewrite_file(struct restored_table *t,
         rc = err_set(err, ERR_CORRUPT, "%s: its digest does not match", from);
     if (rc == 0)
         rc = sstable_reader_open(b->place.fs, from, &opts, &r, err);
-    if (rc == 0 && fs_remove(t->of->store, to, NULL)) {
+    if (rc == 0) {
         /* There was none. */
+        IGNORE_RESULT(fs_remove(t->of->store, to, NULL));
     }
     if (rc == 0)
         rc = sstable_writer_open_sealed(t->of->store, to, &g->options, bytes,
@@ -309,8 +311,9 @@ static int import_restored(struct restored_table *t, struct err *err)
                              err);
     buf_close(&bytes);
     load_path(slice_str(t->id), SLICE_EMPTY, dir);
-    if (rc == 0 && fs_remove_tree(t->of->store, dir, NULL)) {
+    if (rc == 0) {
         /* It is removed as a load that nobody writes to. */
+        IGNORE_RESULT(fs_remove_tree(t->of->store, dir, NULL));
     }
     return rc;
 }

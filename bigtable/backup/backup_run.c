@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/backup/backup_place.h"
@@ -57,9 +58,8 @@ static void run_renew(void *arg)
         if (run->ending)
             break;
         mutex_unlock(&run->lock);
-        if (backup_run_write(run, NULL)) {
-            /* The next one may succeed; backup_run_check() knows. */
-        }
+        /* The next one may succeed; backup_run_check() knows. */
+        IGNORE_RESULT(backup_run_write(run, NULL));
         mutex_lock(&run->lock);
     }
     mutex_unlock(&run->lock);
@@ -135,9 +135,8 @@ static int see_run(void *ctx,
         return 0;
     }
     buf_printf(&path, "%s" BACKUP_RUNS_DIR "/%s", b->place.path, name);
-    if (fs_remove(b->place.fs, buf_cstr(&path), NULL)) {
-        /* Somebody else did. */
-    }
+    /* Somebody else did. */
+    IGNORE_RESULT(fs_remove(b->place.fs, buf_cstr(&path), NULL));
     buf_close(&path);
     return 0;
 }
@@ -190,9 +189,8 @@ void backup_run_end(struct backup_run *run)
         mutex_unlock(&run->lock);
         task_join(run->task);
     }
-    if (fs_remove(run->backups->place.fs, run->path, NULL)) {
-        /* It is dead when the lease is over. */
-    }
+    /* It is dead when the lease is over. */
+    IGNORE_RESULT(fs_remove(run->backups->place.fs, run->path, NULL));
     cond_close(&run->wake);
     mutex_close(&run->lock);
     mem_free(run->path);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/core/arena.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
@@ -210,9 +211,8 @@ static void remove_listed(struct quarry_bulk_writer *w)
             char path[LOAD_PATH_BYTES];
             snprintf(name, sizeof(name), "%.*s", SLICE_ARG(l.files[i].name));
             path_of(w, name, path);
-            if (fs_remove(w->fs, path, NULL)) {
-                /* It goes with the load's directory. */
-            }
+            /* It goes with the load's directory. */
+            IGNORE_RESULT(fs_remove(w->fs, path, NULL));
         }
     arena_close(&a);
 }

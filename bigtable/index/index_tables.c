@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/core/hash_map.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
 #include "bigtable/client/client.h"
@@ -124,9 +125,8 @@ void index_drop_tables(struct quarry *q, const struct index_set *set)
     char name[TABLE_NAME_BYTES_MAX + 1];
     for (size_t i = 0; set && i < set->count; i++) {
         index_table_name(&set->defs[i], name);
-        if (quarry_table_drop(q, name, NULL)) {
-            /* It stays, hidden, and is nobody's. */
-        }
+        /* It stays, hidden, and is nobody's. */
+        IGNORE_RESULT(quarry_table_drop(q, name, NULL));
     }
 }
 

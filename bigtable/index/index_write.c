@@ -10,6 +10,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/fault.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/client.h"
@@ -270,9 +271,9 @@ remove_entry(struct quarry *q, const struct seen_entry *e, int64_t upto)
     PRE(upto >= 0);
     quarry_mutation_delete_cells(m, INDEX_ENTRY_FAMILY,
                                  buf_slice(&e->place.qualifier), 0, upto + 1);
-    if (index_table(q, e->def, &entries, NULL) == 0 &&
-        quarry_apply(entries, m, &logged, NULL)) {
+    if (index_table(q, e->def, &entries, NULL) == 0) {
         /* Readers skip it. */
+        IGNORE_RESULT(quarry_apply(entries, m, &logged, NULL));
     }
     quarry_mutation_free(m);
 }

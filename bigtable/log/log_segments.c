@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "base/runtime/sync.h"
@@ -555,8 +556,9 @@ size_t log_segments_count(struct log_segments *s)
 /* Give back what was reserved behind the last record. */
 static void log_segments_trim(struct segment *s)
 {
-    if (s->file && file_truncate(s->file, segment_file_end(s), NULL) != 0) {
+    if (s->file) {
         /* The space comes back when the segment is released. */
+        IGNORE_RESULT(file_truncate(s->file, segment_file_end(s), NULL));
     }
 }
 
@@ -566,9 +568,8 @@ static void remove_spares(struct log_segments *s)
     INVARIANT(s->spare_count <= LOG_SPARES_MAX); /* INV-7 */
     while (s->spare_count > 0) {
         char *spare = s->spares[--s->spare_count];
-        if (world_remove(s->world, spare, NULL) != 0) {
-            /* It is found again, and reused, at the next open. */
-        }
+        /* It is found again, and reused, at the next open. */
+        IGNORE_RESULT(world_remove(s->world, spare, NULL));
         mem_free(spare);
     }
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/core/coding.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/crypt/sealer.h"
 #include "base/runtime/sync.h"
@@ -383,9 +384,8 @@ static void shared_release(struct write_log *base, uint64_t sequence)
         char path[LOG_PATH_BYTES];
         taken = f->next;
         log_segment_path(path, l->dir, f->number);
-        if (fs_remove(l->options.fs, path, NULL) != 0) {
-            /* The master removes it, with the others of a server that left. */
-        }
+        /* The master removes it, with the others of a server that left. */
+        IGNORE_RESULT(fs_remove(l->options.fs, path, NULL));
         mem_free(f);
     }
 }

@@ -2,6 +2,7 @@
  * everything below /bigtable from principals outside the cluster. */
 #include "bigtable/master/policy_file.h"
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/rpc/roles.h"
 #include "bigtable/master/lock_state.h"
@@ -64,10 +65,9 @@ void policy_file_remove(struct master_term *r, uint64_t table)
     char path[POLICY_PATH_BYTES];
     PRE(table > 0);
     policy_path(table, path);
-    if (lock_state_remove(r->chubby, path, NULL) != 0) {
-        /* It is not there; or it stays, unused, because numbers of tables are
-         * not used again. */
-    }
+    /* It is not there; or it stays, unused, because numbers of tables are not
+     * used again. */
+    IGNORE_RESULT(lock_state_remove(r->chubby, path, NULL));
 }
 
 /* --- the guard ----------------------------------------------------------- */

@@ -6,6 +6,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "bigtable/recovery/log_sort.h"
 #include "bigtable/recovery/sorted_segment.h"
@@ -169,9 +170,8 @@ void log_merge_add_segment(struct log_merge *g, struct sorted_segment *s)
     m->place = sorted_segment_find(s, g->table, buf_slice(&g->start));
     m->end = find_end(s, g->table, buf_slice(&g->end));
     log_merge_add(g, &m->base);
-    if (segment_next(g, &m->base, NULL) != 0) {
-        /* It never fails. */
-    }
+    /* It never fails. */
+    IGNORE_RESULT(segment_next(g, &m->base, NULL));
 }
 
 /* --- segments elsewhere -------------------------------------------------- */

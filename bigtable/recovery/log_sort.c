@@ -8,6 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
+#include "base/core/ignore_result.h"
 #include "bigtable/recovery/sorted_segment.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/logged_mutation.h"
@@ -105,9 +106,8 @@ static int write_file(struct fs *fs,
     group.level = 1; /* It is read once or twice. */
     group.dictionary = false;
     group.bloom = BLOOM_NONE;
-    if (fs_remove(fs, path, NULL) != 0) {
-        /* As it should be: nobody left one there. */
-    }
+    /* As it should be: nobody left one there. */
+    IGNORE_RESULT(fs_remove(fs, path, NULL));
     rc = sstable_writer_open(fs, path, &group, sorted_segment_bytes(s), false,
                              &w, err);
     if (rc)

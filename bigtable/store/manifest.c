@@ -11,6 +11,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/crypt/sealer.h"
 #include "base/runtime/sync.h"
@@ -581,9 +582,8 @@ static void remove_file(struct manifest *m, uint64_t number)
     PRE(number > 0);
     PRE(number != m->number); /* INV-1 */
     manifest_name(name, number);
-    if (fs_remove(m->fs, name, NULL) != 0) {
-        /* The next open removes it. */
-    }
+    /* The next open removes it. */
+    IGNORE_RESULT(fs_remove(m->fs, name, NULL));
 }
 
 /* Start a manifest of the present state and put it in force. After an error
@@ -709,8 +709,9 @@ int manifest_write_pin(struct manifest *m, struct err *err)
 
 void manifest_remove_pin(struct manifest *m)
 {
-    if (pin_exists(m->fs) && fs_remove(m->fs, PINNED_NAME, NULL) != 0) {
+    if (pin_exists(m->fs)) {
         /* The next open of the owner removes it. */
+        IGNORE_RESULT(fs_remove(m->fs, PINNED_NAME, NULL));
     }
 }
 

@@ -4,6 +4,7 @@
  */
 #include "bigtable/store/stale_loads.h"
 
+#include "base/core/ignore_result.h"
 #include "bigtable/wire/load_calls.h"
 #include "gfs-lite/fs.h"
 
@@ -20,9 +21,9 @@ void remove_stale_loads(struct fs *fs, uint64_t now_us)
             continue; /* None of ours. */
         load_path(slice_str(names[i]), SLICE_EMPTY, path);
         us = fs_last_write_us(fs, path);
-        if (us < now_us && now_us - us > LOAD_STALE_US &&
-            fs_remove_tree(fs, path, NULL)) {
+        if (us < now_us && now_us - us > LOAD_STALE_US) {
             /* It is tried again. */
+            IGNORE_RESULT(fs_remove_tree(fs, path, NULL));
         }
     }
     fs_names_free(names, count);

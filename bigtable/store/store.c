@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/log/commit_log.h"
@@ -61,9 +62,8 @@ void store_drop_file(struct store *s, uint64_t number)
         return;
     snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06llu.sst",
              (unsigned long long)number);
-    if (fs_remove(s->fs, path, NULL) != 0) {
-        /* An orphan: the next open removes it. */
-    }
+    /* An orphan: the next open removes it. */
+    IGNORE_RESULT(fs_remove(s->fs, path, NULL));
 }
 
 struct table_part_view **store_views(struct store *s, size_t *count)
@@ -632,9 +632,9 @@ void store_close(struct store *s)
     if (s->env.log && !s->sharing &&
         (atomic_load(&s->env.deferred) ||
          atomic_load(&s->env.memory_bytes) > CLOSE_FLUSH_BYTES ||
-         write_log_segment_count(s->env.log) > CLOSE_FLUSH_SEGMENTS) &&
-        store_flush(s, NULL) != 0) {
+         write_log_segment_count(s->env.log) > CLOSE_FLUSH_SEGMENTS)) {
         /* Logged writes are safe; deferred ones promised nothing. */
+        IGNORE_RESULT(store_flush(s, NULL));
     }
     background_stop(s);
     INVARIANT(s->background.task_count == 0);

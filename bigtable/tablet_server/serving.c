@@ -4,6 +4,7 @@
  * makes it read that schema. */
 #include "bigtable/tablet_server/serving.h"
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/audit.h"
@@ -85,10 +86,9 @@ static void serving_refresh(struct tablet_server *s, uint64_t id)
     struct served *t = served_find(&s->served, id);
     struct table_schema schema;
     if (t && t->table && schemas_find(s, t->table_id, &schema, NULL) == 0) {
-        if (schemas_apply(s, t->table, schema.schema, schema.generation,
-                          NULL) != 0) {
-            /* The client tries again, which starts this again. */
-        }
+        /* The client tries again, which starts this again. */
+        IGNORE_RESULT(
+            schemas_apply(s, t->table, schema.schema, schema.generation, NULL));
         table_schema_close(&schema);
     }
     served_unref(t);

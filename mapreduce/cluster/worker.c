@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"
 #include "base/rpc/rpc.h"
@@ -304,8 +305,9 @@ void worker_close(struct worker *k)
     if (!k)
         return;
     worker_stop(k);
-    if (k->directory && dirs_remove(&files, k->directory, NULL)) {
+    if (k->directory) {
         /* The next incarnation removes it. */
+        IGNORE_RESULT(dirs_remove(&files, k->directory, NULL));
     }
     drop_told(k);
     channel_set_close(k->peers);

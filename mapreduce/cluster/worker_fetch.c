@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/spill_peer.h"
@@ -396,9 +397,8 @@ int worker_fetch(struct worker_attempt *a,
 
 static void remove_file(struct worker *k, const char *path)
 {
-    if (world_remove(k->world, path, NULL)) {
-        /* It was not made; or it is removed with the job. */
-    }
+    /* It was not made; or it is removed with the job. */
+    IGNORE_RESULT(world_remove(k->world, path, NULL));
 }
 
 void worker_fetch_remove(const struct worker_attempt *a)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
@@ -452,9 +453,8 @@ static void run_job(void *arg)
     mutex_unlock(&k->lock);
     if (host)
         host->close(host);
-    if (dirs_remove(&here, j->directory, NULL)) {
-        /* It is removed with the worker's directory. */
-    }
+    /* It is removed with the worker's directory. */
+    IGNORE_RESULT(dirs_remove(&here, j->directory, NULL));
     mutex_lock(&k->lock);
     j->over = true;
     cond_broadcast(&j->ready);

@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
@@ -340,9 +341,8 @@ static bool remove_doomed(struct worker_pull *p)
         return false;
     LIST_REMOVE(one, link);
     mutex_unlock(&k->lock);
-    if (world_remove(k->world, one->path, NULL)) {
-        /* Nothing was pulled; or it is removed with the job. */
-    }
+    /* Nothing was pulled; or it is removed with the job. */
+    IGNORE_RESULT(world_remove(k->world, one->path, NULL));
     mutex_lock(&k->lock);
     pulled_free(one, &k->room);
     return true;

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/job.h"
@@ -280,8 +281,9 @@ static int load_replay(const struct mr_options *base,
         rc = replay_read(log, err);
     buf_clear(&path);
     buf_printf(&path, "%s/%s/kill", base->history_dir, id);
-    if (rc == 0 && files_remove(&files, buf_cstr(&path), NULL)) {
+    if (rc == 0) {
         /* Removed so that the request does not end the resumed job. */
+        IGNORE_RESULT(files_remove(&files, buf_cstr(&path), NULL));
     }
     buf_close(&path);
     return rc;

@@ -4,6 +4,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/runtime/sync.h"
@@ -238,9 +239,8 @@ static void keep_log(struct job_timeline *t, size_t index, struct slice log)
     buf_clear(&path);
     if (full) {
         log_path(t->dir, &old, &path);
-        if (files_remove(&t->files, buf_cstr(&path), NULL)) {
-            /* One file too many; it goes with the job. */
-        }
+        /* One file too many; it goes with the job. */
+        IGNORE_RESULT(files_remove(&t->files, buf_cstr(&path), NULL));
     }
     buf_close(&path);
 }
@@ -307,11 +307,10 @@ void job_timeline_save(struct job_timeline *t, bool now)
     put_le32(bytes.data, crc32c(bytes.data + TIMELINE_CRC_BYTES,
                                 bytes.len - TIMELINE_CRC_BYTES));
     timeline_path(t->dir, &path);
-    if (files_replace_sealed(&t->files, buf_cstr(&path), buf_slice(&bytes),
-                             NULL)) {
-        /* A timeline that cannot be written must not stop the job; the next
-         * one may be. */
-    }
+    /* A timeline that cannot be written must not stop the job; the next one may
+     * be. */
+    IGNORE_RESULT(files_replace_sealed(&t->files, buf_cstr(&path),
+                                       buf_slice(&bytes), NULL));
     buf_close(&path);
     buf_close(&bytes);
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/output/commit.h"
@@ -76,9 +77,8 @@ void leftovers_keep(const struct job_files *files,
                     struct file_lock *lock)
 {
     char *owner = leftovers_join(path, ".owner", "");
-    if (files_remove(files, owner, NULL)) {
-        /* A later job will find it without an owner and remove it. */
-    }
+    /* A later job will find it without an owner and remove it. */
+    IGNORE_RESULT(files_remove(files, owner, NULL));
     file_unlock(lock);
     mem_free(owner);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/arena.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/crypt/secret.h"
 #include "bigtable/client/bulk_load.h"
@@ -365,8 +366,9 @@ int cluster_bulk_commit(struct quarry *q,
         .quarry = q, .ticket = ticket, .list = l, .result = result};
     int rc = cluster_do(q->cluster, "bulk commit", CLUSTER_NO_TIMEOUT,
                         commit_on_loop, &c, err);
-    if (rc == 0 && cluster_bulk_abandon(q, ticket, NULL)) {
+    if (rc == 0) {
         /* Its files are removed when it expires. */
+        IGNORE_RESULT(cluster_bulk_abandon(q, ticket, NULL));
     }
     return rc;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/core/arena.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "bigtable/client/bulk_load.h"
 #include "bigtable/client/embedded/embedded.h"
@@ -160,9 +161,8 @@ static void take_back(void *ctx, const struct new_file *f)
     struct store *s = ctx;
     char path[64];
     number_path(f->number, path);
-    if (fs_rename(s->fs, path, f->path, NULL)) {
-        /* The load must be made again, and an open removes this. */
-    }
+    /* The load must be made again, and an open removes this. */
+    IGNORE_RESULT(fs_rename(s->fs, path, f->path, NULL));
 }
 
 /* The files as the store takes them; in @a. */
@@ -253,9 +253,8 @@ int embedded_bulk_commit(struct quarry *q,
         return rc;
     result->tablets = counts.tablets;
     result->tablets_before = counts.before;
-    if (embedded_bulk_abandon(q, ticket, NULL)) {
-        /* Its files are removed when it expires. */
-    }
+    /* Its files are removed when it expires. */
+    IGNORE_RESULT(embedded_bulk_abandon(q, ticket, NULL));
     return 0;
 }
 
