@@ -31,7 +31,49 @@ extern "C" {
 #endif
 
 struct quarry_view_rows;
+struct quarry_view_scan;
 struct saw_run;
+
+/* --- rows of views ------------------------------------------------------- */
+
+enum quarry_view_type {
+    QUARRY_VIEW_TEXT, /* UTF-8. */
+    QUARRY_VIEW_BYTES,
+    QUARRY_VIEW_INT,
+    QUARRY_VIEW_FLOAT,
+    QUARRY_VIEW_BOOL,
+    QUARRY_VIEW_TIME, /* An int: µs since 1970. */
+};
+
+/* How a column of a view's rows is made of the tables of its program, whose
+ * groups are the keys of the first one. */
+enum quarry_view_source {
+    QUARRY_VIEW_KEY,     /* A column of the index, */
+    QUARRY_VIEW_COUNT,   /* a value, 0 where there is none, */
+    QUARRY_VIEW_VALUE,   /* or NULL there, or where `count` is 0, */
+    QUARRY_VIEW_AVERAGE, /* or a value divided by `count`. */
+};
+
+/* A field of the elements of a table; 0 if they are no tuples. */
+struct quarry_view_place {
+    const char *kind; /* "sum", "maximum" or "minimum"; NULL: no place. */
+    unsigned table;   /* In the order of their declarations. */
+    unsigned field;
+};
+
+/* Every table has the same index; a column of it is { null: bool, v: T }. */
+struct quarry_view_item {
+    const char *name;
+    enum quarry_view_type type;
+    enum quarry_view_source source;
+    unsigned key; /* Of a key: the number of its column in the index. */
+    struct quarry_view_place value;
+    struct quarry_view_place count;
+};
+
+#define QUARRY_VIEW_ITEMS_MAX 64
+
+/* --- making -------------------------------------------------------------- */
 
 struct quarry_view_spec {
     const char *name;     /* [a-z0-9_.-]{1,64} */
@@ -39,6 +81,12 @@ struct quarry_view_spec {
     struct slice program; /* Sawzall: r: Row = input; … */
     /* Instead of @program: SELECT … FROM … GROUP BY …. NULL: none. */
     const char *sql;
+    /* With @program, of a view that was translated from another language: how
+     * its rows are made, */
+    const struct quarry_view_item *items;
+    size_t item_count;
+    const char *text;     /* what it was translated from, */
+    const char *resource; /* and whose it is. NULL: a user's. */
 };
 
 /* Make a view. It is built, and maintained from then on, by a process that
@@ -61,8 +109,9 @@ enum quarry_view_state {
 struct quarry_view_info {
     const char *name;
     const char *table;
-    const char *program; /* Of a view by SQL: what it was translated to. */
-    const char *sql;     /* "": it is not by SQL. */
+    const char *program;  /* Of a view by SQL: what it was translated to. */
+    const char *sql;      /* "": it is not by SQL. */
+    const char *resource; /* Of the spec; "". */
     enum quarry_view_state state;
     bool paused;
     bool running;        /* A process maintains it now. */
@@ -127,6 +176,79 @@ QUARRY_EXPORT const struct quarry_view_cell *
 quarry_view_rows_at(struct quarry_view_rows *rows, size_t index);
 
 QUARRY_EXPORT void quarry_view_rows_close(struct quarry_view_rows *rows);
+
+/* --- rows, one after the other ------------------------------------------- */
+
+struct quarry_view_column {
+    const char *name;
+    enum quarry_view_type type;
+    bool is_key;
+};
+
+struct quarry_view_value {
+    bool null;
+    int64_t integer;    /* Of INT, BOOL and TIME, */
+    double real;        /* FLOAT, */
+    struct slice bytes; /* TEXT and BYTES. */
+};
+
+struct quarry_view_scan_options {
+    /* Of a view by a program: whose results; NULL: those of its only table. */
+    const char *table;
+    /* Fail with ERR_BUSY unless a process maintains the view, and no rows are
+     * gone through again. */
+    bool maintained;
+    const char *resource; /* ERR_NOTFOUND unless it is this one's; NULL: any. */
+};
+
+/* Read the rows of a view in the order of their keys, all as of one moment,
+ * without holding more of them than one group's. A view by a program has a row
+ * for each line of the results of one of its tables, which @name may end with,
+ * behind a dot: "hits.by_day". @opts may be NULL.
+ * *@out is owned: quarry_view_scan_close(); it reads for ten minutes at most
+ * (ERR_TOO_OLD). Errors: ERR_BUSY: it is still being built; ERR_INVALID: which
+ * table is not said, or there is none of that name. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_view_scan_open(struct quarry *q,
+                      const char *name,
+                      const struct quarry_view_scan_options *opts,
+                      struct quarry_view_scan **out,
+                      struct err *err);
+/* The columns, borrowed; their number is returned. */
+QUARRY_EXPORT size_t
+quarry_view_scan_columns(const struct quarry_view_scan *s,
+                         const struct quarry_view_column **columns);
+/* About how many rows it has. */
+QUARRY_EXPORT uint64_t quarry_view_scan_size(const struct quarry_view_scan *s);
+/* Continue with the first row whose first @count keys are not before @keys, of
+ * which the last may be the beginning of a text. Of views that have items.
+ * ERR_INVALID: of another. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_view_scan_seek(struct quarry_view_scan *s,
+                      const struct quarry_view_value *keys,
+                      size_t count,
+                      struct err *err);
+/* *@values, one for each column, are borrowed until the next call; NULL at the
+ * end. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_view_scan_next(struct quarry_view_scan *s,
+                      const struct quarry_view_value **values,
+                      struct err *err);
+/* The same in the form of a table's row: each column is a cell of the family
+ * "default", in text; NULLs are none. Its key is the texts of the keys, with
+ * tabs between; of a view without keys, a number. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_view_scan_next_row(struct quarry_view_scan *s,
+                          const struct quarry_row **row,
+                          struct err *err);
+QUARRY_EXPORT void
+quarry_view_scan_close(struct quarry_view_scan *s); /* NULL is allowed. */
+
+/* Append @v as people read it: numbers in decimal, BYTES as they are. PRE: it
+ * is not NULL. */
+QUARRY_EXPORT void quarry_view_value_put(const struct quarry_view_value *v,
+                                         enum quarry_view_type type,
+                                         struct buf *out);
 
 struct quarry_view_check {
     uint64_t rows;         /* Compared with what the view has of them. */

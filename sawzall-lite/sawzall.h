@@ -293,6 +293,30 @@ bool saw_run_negate_state(const struct saw_run *r,
                           struct slice state,
                           struct buf *out);
 
+/* The first value of the results of a key whose state is @state, without a run:
+ * of a `sum` its total, of a `maximum` or `minimum` the best. One datum
+ * (values/datum.h), borrowed from @state; empty: there is none, or it is of
+ * another kind of tables. */
+struct slice saw_state_first(const char *kind, struct slice state);
+
+enum saw_column_type {
+    SAW_COLUMN_TEXT, /* Any other, as it is printed. */
+    SAW_COLUMN_INT,
+    SAW_COLUMN_FLOAT,
+    SAW_COLUMN_BOOL,
+    SAW_COLUMN_TIME, /* µs since 1970. */
+};
+
+/* The name of table @number, which is made if nothing was emitted to it;
+ * "": it is none that keeps results; NULL: there are no more. Borrowed. */
+const char *saw_run_table_name(struct saw_run *r, uint32_t number);
+/* How many columns of its results are keys: they come first. */
+size_t saw_run_table_keys(const struct saw_run *r, uint32_t number);
+/* The type of a column that saw_run_results() gives of that table, keys first.
+ */
+enum saw_column_type
+saw_run_column_type(const struct saw_run *r, uint32_t number, size_t column);
+
 /* --- what a run holds ---------------------------------------------------- */
 
 /* True if the run may write by its hooks while it has records. */

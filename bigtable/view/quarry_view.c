@@ -10,7 +10,9 @@
 #include "bigtable/view/view_check.h"
 #include "bigtable/view/view_core.h"
 #include "bigtable/view/view_follow.h"
+#include "bigtable/view/view_items.h"
 #include "bigtable/view/view_relation.h"
+#include "bigtable/view/view_row_list.h"
 #include "bigtable/view/view_settings.h"
 #include "bigtable/view/view_sql.h"
 
@@ -19,7 +21,8 @@ struct quarry_view_rows {
     struct saw_run *run;
     struct view_sql *sql; /* Of a view by SQL; and of it: */
     struct view_relation *relation;
-    const char **names; /* Borrowed from it. */
+    const char **names;         /* Borrowed from it. */
+    struct view_row_list *list; /* Instead: of one that has items. */
 };
 
 /* --- the definition ------------------------------------------------------ */
@@ -57,7 +60,8 @@ static int definition_read(struct quarry *q,
     return rc;
 }
 
-/* @sql (may be NULL) gets the SQL, if any. On failure nothing is owned. */
+/* @sql (may be NULL) gets the SQL, if it is translated here. On failure nothing
+ * is owned. */
 static int view_open(struct quarry *q,
                      const char *name,
                      struct view_core *out,
@@ -73,7 +77,7 @@ static int view_open(struct quarry *q,
                         buf_slice(&d.settings.program), out, err);
     if (rc)
         err_wrap(err, "view %s", name);
-    else if (sql)
+    else if (sql && d.settings.items.len == 0)
         buf_append_slice(sql, buf_slice(&d.settings.sql));
     definition_close(&d);
     return rc;
@@ -178,6 +182,21 @@ static int take_sql(const char *text,
     return 0;
 }
 
+static int take_items(const struct quarry_view_spec *spec,
+                      struct view_settings *s,
+                      struct err *err)
+{
+    struct view_program p;
+    unsigned first = 0;
+    int rc = view_program_open(&p, spec->program, err);
+
+    if (rc)
+        return rc;
+    first = view_program_first_table(&p);
+    view_program_close(&p);
+    return view_items_put(spec->items, spec->item_count, first, &s->items, err);
+}
+
 int quarry_view_create(struct quarry *q,
                        const struct quarry_view_spec *spec,
                        struct err *err)
@@ -195,7 +214,11 @@ int quarry_view_create(struct quarry *q,
         rc = take_sql(spec->sql, &s, &table, err);
     } else {
         buf_append_slice(&s.program, spec->program);
+        buf_append_str(&s.sql, spec->text ? spec->text : "");
+        buf_append_str(&s.resource, spec->resource ? spec->resource : "");
     }
+    if (rc == 0 && spec->item_count)
+        rc = take_items(spec, &s, err);
     if (rc == 0 && spec->table) {
         if (table.len && strcmp(buf_cstr(&table), spec->table) != 0)
             rc = err_set(err, ERR_INVALID, "the SQL is FROM %s, not %s",
@@ -288,6 +311,7 @@ static void describe(struct quarry *q,
         out->error = arena_strdup(a, why.text);
     out->program = own_text(a, &s.program);
     out->sql = own_text(a, &s.sql);
+    out->resource = own_text(a, &s.resource);
     view_settings_close(&s);
     put_figures(q, out, a);
 }
@@ -428,6 +452,8 @@ int quarry_view_read(struct quarry *q,
         rc = view_sql_parse(buf_slice(&sql), &r->sql, err);
     if (rc == 0 && r->sql)
         make_relation(r);
+    else if (rc == 0)
+        rc = view_row_list_read(q, name, bytes_max, &r->list, err);
     buf_close(&sql);
     if (rc == 0)
         *out = r;
@@ -444,18 +470,24 @@ struct saw_run *quarry_view_rows_run(struct quarry_view_rows *rows)
 size_t quarry_view_rows_columns(const struct quarry_view_rows *rows,
                                 const char *const **names)
 {
+    if (rows->list)
+        return view_row_list_columns(rows->list, names);
     *names = rows->names;
     return rows->sql ? rows->sql->item_count : 0;
 }
 
 size_t quarry_view_rows_count(const struct quarry_view_rows *rows)
 {
+    if (rows->list)
+        return view_row_list_count(rows->list);
     return rows->relation ? view_relation_count(rows->relation) : 0;
 }
 
 const struct quarry_view_cell *
 quarry_view_rows_at(struct quarry_view_rows *rows, size_t index)
 {
+    if (rows->list)
+        return view_row_list_at(rows->list, index);
     PRE(rows->relation);
     return view_relation_row(rows->relation, index);
 }
@@ -464,6 +496,7 @@ void quarry_view_rows_close(struct quarry_view_rows *rows)
 {
     if (!rows)
         return;
+    view_row_list_free(rows->list);
     view_relation_free(rows->relation);
     view_sql_free(rows->sql);
     mem_free(rows->names);

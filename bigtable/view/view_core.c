@@ -138,6 +138,21 @@ static int load_group(void *ctx,
                                buf_slice(&l->group.state), err);
 }
 
+int view_load_group(struct view_txn *t,
+                    struct saw_run *run,
+                    struct slice key,
+                    struct slice value,
+                    struct err *err)
+{
+    struct load l = {.txn = t, .run = run};
+    bool stop;
+    int rc;
+    saw_run_clear(run);
+    rc = load_group(&l, key, value, &stop, err);
+    group_close(&l.group);
+    return rc;
+}
+
 int view_load_in(struct view_txn *t, struct saw_run *run, struct err *err)
 {
     struct load l = {.txn = t, .run = run};

@@ -167,6 +167,15 @@ int view_program_row(struct view_program *p,
     return rc;
 }
 
+unsigned view_program_first_table(const struct view_program *p)
+{
+    const char *name;
+    uint32_t i = 0;
+    while ((name = saw_run_table_name(p->merger, i)) != NULL && !*name)
+        i++;
+    return i;
+}
+
 /* --- merging ------------------------------------------------------------- */
 
 void view_merge_begin(struct view_program *p)

@@ -54,6 +54,9 @@ MUST_CHECK int view_program_row(struct view_program *p,
                                 struct buf *record,
                                 struct err *err);
 
+/* The number of the first table that it declares. */
+unsigned view_program_first_table(const struct view_program *p);
+
 /* --- merging states of one key ------------------------------------------- */
 
 /* Forget what was merged. */

@@ -11,9 +11,11 @@ int view_settings_put(const struct view_settings *s,
                       struct buf *out,
                       struct err *err)
 {
-    json_t *root =
-        json_pack("{s: s%, s: s%}", "program", buf_slice(&s->program).data,
-                  s->program.len, "sql", buf_slice(&s->sql).data, s->sql.len);
+    json_t *root = json_pack(
+        "{s: s%, s: s%, s: s%, s: s%}", "program", buf_slice(&s->program).data,
+        s->program.len, "sql", buf_slice(&s->sql).data, s->sql.len, "items",
+        buf_slice(&s->items).data, s->items.len, "resource",
+        buf_slice(&s->resource).data, s->resource.len);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     int rc = 0;
 
@@ -46,6 +48,10 @@ int view_settings_parse(struct slice text,
     *out = (struct view_settings){.program = BUF_INIT};
     ok = root && take_text(root, "program", &out->program) &&
          take_text(root, "sql", &out->sql);
+    if (ok) { /* Those of older views have none of these. */
+        (void)take_text(root, "items", &out->items);
+        (void)take_text(root, "resource", &out->resource);
+    }
     json_decref(root);
     if (ok)
         return 0;
@@ -57,4 +63,6 @@ void view_settings_close(struct view_settings *s)
 {
     buf_close(&s->program);
     buf_close(&s->sql);
+    buf_close(&s->items);
+    buf_close(&s->resource);
 }

@@ -1,4 +1,5 @@
-/* The settings of a view's follower: {"program": …, "sql": …}.
+/* The settings of a view's follower: {"program": …, "sql": …}, and of one that
+ * was translated elsewhere "items" (view_items.h) and "resource".
  *
  * Threads: any.
  */
@@ -12,7 +13,9 @@
 
 struct view_settings {
     struct buf program; /* Owned: view_settings_close(). */
-    struct buf sql;     /* Empty: it is not by SQL. */
+    struct buf sql;     /* The text it was translated from; empty: none. */
+    struct buf items;   /* Empty: those of the SQL, if there is one. */
+    struct buf resource;
 };
 
 /* Append them as JSON. ERR_INVALID: a text is not UTF-8. */

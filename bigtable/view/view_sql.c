@@ -292,6 +292,17 @@ translate_keys(struct translation *t, enum sql_type *types, struct err *err)
     return 0;
 }
 
+static enum quarry_view_type column_type(enum sql_type t)
+{
+    switch (t) {
+    case SQL_TEXT: return QUARRY_VIEW_TEXT;
+    case SQL_INT: return QUARRY_VIEW_INT;
+    case SQL_FLOAT: return QUARRY_VIEW_FLOAT;
+    case SQL_BOOL: return QUARRY_VIEW_BOOL;
+    }
+    return QUARRY_VIEW_TEXT;
+}
+
 /* --- aggregates ---------------------------------------------------------- */
 
 static void
@@ -353,6 +364,8 @@ static int translate_aggregate(struct translation *t,
     int rc;
 
     item->kind = VIEW_SQL_VALUE;
+    item->type = QUARRY_VIEW_INT;
+    item->table_kind = "sum";
     item->table = t->sql->table_count;
     if (w.end - w.at == 4 && sql_word_is(name, "count") &&
         at_word(t, w.at + 2, "*")) {
@@ -367,13 +380,19 @@ static int translate_aggregate(struct translation *t,
         item->kind = VIEW_SQL_COUNT;
         put_count(t, keys, &v);
     } else if (sql_word_is(name, "min")) {
+        item->type = column_type(v.type);
+        item->table_kind = "minimum";
         put_best(t, keys, &v, "minimum(1)");
     } else if (sql_word_is(name, "max")) {
+        item->type = column_type(v.type);
+        item->table_kind = "maximum";
         put_best(t, keys, &v, "maximum(1)");
     } else if (sql_word_is(name, "sum")) {
+        item->type = column_type(v.type);
         rc = put_sum(t, keys, &v, "sum", err);
     } else {
         item->kind = VIEW_SQL_AVG;
+        item->type = QUARRY_VIEW_FLOAT;
         rc = put_sum(t, keys, &v, "avg", err);
         put_count(t, keys, &v);
     }
@@ -429,6 +448,7 @@ static int translate_item(struct translation *t,
         if (same_words(t, plain, t->clauses.keys[k])) {
             item->kind = VIEW_SQL_KEY;
             item->key = k;
+            item->type = column_type(keys[k]);
             return 0;
         }
     rc = err_set(err, ERR_UNSUPPORTED,

@@ -26,6 +26,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "bigtable/quarry_view.h"
 
 #define VIEW_SQL_ITEMS_MAX 64
 
@@ -38,9 +39,11 @@ enum view_sql_kind {
 
 struct view_sql_item {
     enum view_sql_kind kind;
-    size_t key;      /* Of a key: its number in GROUP BY. */
-    unsigned table;  /* Of an aggregate: the number of its table, a<N>; the
-                        table `n` is 0. */
+    size_t key;     /* Of a key: its number in GROUP BY. */
+    unsigned table; /* Of an aggregate: the number of its table, a<N>; the
+                       table `n` is 0. */
+    const char *table_kind; /* "sum", "maximum" or "minimum". */
+    enum quarry_view_type type;
     struct buf name; /* Owned, of its column. */
 };
 

@@ -72,14 +72,39 @@ int view_txn_look(struct view_core *v,
     return run_call(&call, err);
 }
 
+/* --- without a transaction ------------------------------------------------ */
+
+/* Plain reads see what is committed; in a store that nobody writes they are of
+ * one moment. */
+static int plain_scan(const struct view_core *v,
+                      struct slice start,
+                      struct slice end,
+                      struct quarry_scanner **out,
+                      struct err *err)
+{
+    const struct quarry_range range = {start, end};
+    static const char *const families[] = {VIEW_FAMILY};
+    const struct quarry_read_options o = {.ranges = &range,
+                                          .range_count = 1,
+                                          .families = families,
+                                          .family_count = 1,
+                                          .versions = 1,
+                                          .cancel = v->cancel};
+    return quarry_scan(v->state, &o, out, err);
+}
+
+/* --- reading ------------------------------------------------------------- */
+
 int view_txn_get(struct view_txn *t,
                  struct slice key,
                  struct buf *value,
                  struct err *err)
 {
     bool found;
-    int rc = quarry_txn_get(t->txn, t->view->state, key, VIEW_FAMILY,
-                            SLICE_EMPTY, value, &found, err);
+    int rc = t->txn ? quarry_txn_get(t->txn, t->view->state, key, VIEW_FAMILY,
+                                     SLICE_EMPTY, value, &found, err)
+                    : quarry_get(t->view->state, key, VIEW_FAMILY, SLICE_EMPTY,
+                                 value, &found, err);
     if (rc == 0 && !found)
         buf_clear(value);
     return rc;
@@ -100,6 +125,35 @@ int view_txn_delete(struct view_txn *t, struct slice key, struct err *err)
                              err);
 }
 
+int view_cursor_open(struct view_txn *t,
+                     struct slice start,
+                     struct slice end,
+                     struct view_cursor *out,
+                     struct err *err)
+{
+    *out = (struct view_cursor){.txn = NULL};
+    return t->txn ? quarry_txn_scan(t->txn, t->view->state, start, end,
+                                    &out->txn, err)
+                  : plain_scan(t->view, start, end, &out->plain, err);
+}
+
+int view_cursor_next(struct view_cursor *c,
+                     const struct quarry_row **row,
+                     struct err *err)
+{
+    return c->txn ? quarry_txn_scanner_next(c->txn, row, err)
+                  : quarry_scanner_next(c->plain, row, err);
+}
+
+void view_cursor_close(struct view_cursor *c)
+{
+    if (c->txn)
+        quarry_txn_scanner_close(c->txn);
+    if (c->plain)
+        quarry_scanner_close(c->plain);
+    *c = (struct view_cursor){.txn = NULL};
+}
+
 int view_txn_scan(struct view_txn *t,
                   struct slice prefix,
                   struct slice from,
@@ -109,22 +163,21 @@ int view_txn_scan(struct view_txn *t,
 {
     struct buf end = BUF_INIT;
     struct key_range r = key_range_of_prefix(prefix, &end);
-    struct quarry_txn_scanner *s = NULL;
+    struct view_cursor c;
     const struct quarry_row *row;
     bool stop = false;
     int rc;
 
     if (slice_cmp(from, r.start) > 0)
         r.start = from;
-    rc = quarry_txn_scan(t->txn, t->view->state, r.start, r.end, &s, err);
+    rc = view_cursor_open(t, r.start, r.end, &c, err);
     while (rc == 0 && !stop) {
-        rc = quarry_txn_scanner_next(s, &row, err);
+        rc = view_cursor_next(&c, &row, err);
         if (rc || !row)
             break;
         rc = fn(ctx, row->key, row->cells[0].value, &stop, err);
     }
-    if (s)
-        quarry_txn_scanner_close(s);
+    view_cursor_close(&c);
     buf_close(&end);
     return rc;
 }

@@ -18,7 +18,7 @@
 
 struct view_txn {
     struct view_core *view; /* Borrowed. */
-    struct quarry_txn *txn; /* Borrowed. */
+    struct quarry_txn *txn; /* Borrowed; NULL: plain reads. */
     struct view_meta meta;
 };
 
@@ -43,6 +43,24 @@ MUST_CHECK int view_txn_put(struct view_txn *t,
 MUST_CHECK int
 view_txn_delete(struct view_txn *t, struct slice key, struct err *err);
 
+/* The rows of [start, end), one after the other. */
+struct view_cursor {
+    struct quarry_txn_scanner *txn; /* One of these; owned. */
+    struct quarry_scanner *plain;
+};
+
+/* On failure nothing is owned. */
+MUST_CHECK int view_cursor_open(struct view_txn *t,
+                                struct slice start,
+                                struct slice end,
+                                struct view_cursor *out,
+                                struct err *err);
+MUST_CHECK int view_cursor_next(struct view_cursor *c,
+                                const struct quarry_row **row,
+                                struct err *err);
+/* A zeroed one is not open. */
+void view_cursor_close(struct view_cursor *c);
+
 /* Call @fn with the rows whose keys begin with @prefix and are not before
  * @from, in order, until it sets *stop or fails. */
 typedef int (*view_row_fn)(void *ctx,
@@ -56,6 +74,14 @@ MUST_CHECK int view_txn_scan(struct view_txn *t,
                              view_row_fn fn,
                              void *ctx,
                              struct err *err);
+
+/* Make @run hold the results of one group alone: the row @key of the view's own
+ * table, with @value. */
+MUST_CHECK int view_load_group(struct view_txn *t,
+                               struct saw_run *run,
+                               struct slice key,
+                               struct slice value,
+                               struct err *err);
 
 /* view_load() in a transaction. */
 MUST_CHECK int

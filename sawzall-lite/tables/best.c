@@ -228,6 +228,18 @@ best_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
     return 0;
 }
 
+/* The best comes first: behind their number, a key and an element. */
+static struct slice best_first_element(struct slice state)
+{
+    struct cursor c = cursor_make(state);
+    struct slice element = SLICE_EMPTY;
+    if (cursor_count(&c, 2) > 0) {
+        (void)saw_datum_skip(&c);
+        element = saw_datum_skip(&c);
+    }
+    return c.bad ? SLICE_EMPTY : element;
+}
+
 static void best_put_results(struct saw_table *t,
                              struct best *s,
                              size_t columns,
@@ -269,6 +281,7 @@ const struct saw_kind_ops saw_ops_maximum = {
     .add = best_add,
     .encode = best_encode,
     .merge = best_merge,
+    .first = best_first_element,
     .results = best_results,
     .column_count = 2,
 };
@@ -287,6 +300,7 @@ const struct saw_kind_ops saw_ops_minimum = {
     .add = best_add,
     .encode = best_encode,
     .merge = best_merge,
+    .first = best_first_element,
     .results = best_results,
     .column_count = 2,
 };

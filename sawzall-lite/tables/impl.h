@@ -75,6 +75,10 @@ struct saw_kind_ops {
     /* Append the state that takes @state, one that encode() gave, back when it
      * is merged; false, with @out as it was: there is none. NULL: never is. */
     bool (*negate)(struct slice state, struct buf *out);
+    /* The first value of the results of a key with @state, one that encode()
+     * gave: a datum of it. Empty: it has none, or is malformed. NULL: never is
+     * one. */
+    struct slice (*first)(struct slice state);
     /* At most as many data a line as column_count says. */
     void (*results)(struct saw_table *t, void *state, struct saw_lines *out);
     size_t column_count;        /* Of values, beyond the keys. */

@@ -416,6 +416,19 @@ bool saw_traits_negate(const struct saw_table_traits *kind,
     return ops->negate && ops->negate(state, out);
 }
 
+bool saw_traits_names_column(const struct saw_table_traits *kind, size_t i)
+{
+    const struct saw_kind_ops *ops = (const struct saw_kind_ops *)kind;
+    return i >= ops->column_count || (ops->columns && ops->columns[i]);
+}
+
+struct slice saw_traits_first(const struct saw_table_traits *kind,
+                              struct slice state)
+{
+    const struct saw_kind_ops *ops = (const struct saw_kind_ops *)kind;
+    return ops->first ? ops->first(state) : SLICE_EMPTY;
+}
+
 int saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err)
 {
     uint8_t kind = cursor_u8(c);

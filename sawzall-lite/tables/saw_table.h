@@ -170,6 +170,14 @@ bool saw_traits_negate(const struct saw_table_traits *kind,
                        struct slice state,
                        struct buf *out);
 
+/* Has the kind a name of its own for value column @i of its results? */
+bool saw_traits_names_column(const struct saw_table_traits *kind, size_t i);
+
+/* The first value of the results of a key with @state: one datum, borrowed;
+ * empty: there is none, or the kind has no single one. */
+struct slice saw_traits_first(const struct saw_table_traits *kind,
+                              struct slice state);
+
 /* Add what @from, a table of the same declaration, holds to @t, behind what is
  * there, and clear @from. As a merge of its state, but kinds that drop values
  * when they are encoded do not do so here: the result is that of one table that

@@ -260,6 +260,13 @@ static bool sum_negate(struct slice state, struct buf *out)
     return ok;
 }
 
+static struct slice sum_first(struct slice state)
+{
+    struct cursor c = cursor_make(state);
+    struct slice total = saw_datum_skip(&c);
+    return c.bad ? SLICE_EMPTY : total;
+}
+
 static void sum_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
     const struct sum *s = state;
@@ -282,6 +289,7 @@ const struct saw_kind_ops saw_ops_sum = {
     .merge = sum_merge,
     .absorb = sum_absorb,
     .negate = sum_negate,
+    .first = sum_first,
     .results = sum_results,
     .column_count = 1,
 };
@@ -301,6 +309,7 @@ const struct saw_kind_ops saw_ops_mrcounter = {
     .merge = sum_merge,
     .absorb = sum_absorb,
     .negate = sum_negate,
+    .first = sum_first,
     .results = sum_results,
     .column_count = 1,
 };
