@@ -209,6 +209,30 @@ static void emit_view(struct gsql_translator *t,
     t->view_depth--;
 }
 
+/* A view that is kept up to date. */
+static void emit_kept(struct gsql_translator *t,
+                      const struct gsql_source *s,
+                      const struct gsql_relation *r,
+                      unsigned table,
+                      struct gsql_scope_source *o,
+                      struct buf *b)
+{
+    if (s->options)
+        gsql_error(t, s->at, "A view takes no arguments", s->name);
+    o->columns =
+        arena_zalloc(t->arena, (r->kept_count + 1) * sizeof(*o->columns));
+    for (size_t i = 0; i < r->kept_count; i++)
+        add_column(t, o, table, r->kept[i].name, r->kept[i].type);
+    buf_append_str(b, "quarry(");
+    gsql_put_string(b, r->table);
+    if (r->source.len) {
+        buf_append_str(b, ", target := ");
+        gsql_put_string(b, r->source);
+    }
+    buf_append_byte(b, ')');
+    put_names(o, table, b);
+}
+
 static void emit_table(struct gsql_translator *t,
                        const struct gsql_source *s,
                        const struct gsql_node *where,
@@ -237,6 +261,10 @@ static void emit_table(struct gsql_translator *t,
         return;
     }
     t->names++;
+    if (r.kept) {
+        emit_kept(t, s, &r, table, o, b);
+        return;
+    }
     buf_append_str(b, "quarry(");
     gsql_put_string(b, r.table);
     buf_append_str(b, ", binary := true");
@@ -560,7 +588,11 @@ static void put_clauses(struct gsql_translator *t,
     put_condition(t, "WHERE", q->where, b);
     scope->selected = body->columns;
     scope->selected_count = body->count;
+    /* Names of GROUP BY are those of selected columns first, as in
+     * '*' AS _key … GROUP BY _key. */
+    scope->selected_first = true;
     put_group(t, q, b);
+    scope->selected_first = false;
     put_condition(t, "HAVING", q->having, b);
     scope->selected_first = true;
     if (!keyed)

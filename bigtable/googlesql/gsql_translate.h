@@ -29,6 +29,14 @@ struct buf;
 /* Logical views in logical views. */
 #define GSQL_VIEWS_MAX 8
 
+struct gsql_column {
+    struct slice name; /* Empty: the query gives it none. */
+    const struct gsql_type *type;
+    /* It is what a row is grouped by, or, without groups, ordered by. Never
+     * set of a query with a *. */
+    bool is_key;
+};
+
 /* A name in FROM. Made by the catalog, of the arena it is given. */
 struct gsql_relation {
     struct slice view;   /* A logical view's query; empty: a table. */
@@ -40,6 +48,10 @@ struct gsql_relation {
      * are BYTES. */
     const struct gsql_type *const *types;
     size_t family_count;
+    /* It is a view that is kept up to date: quarry() of `table` has these
+     * columns, and there are no families. */
+    const struct gsql_column *kept;
+    size_t kept_count;
 };
 
 /* The tables that a query may name. Find @name. Errors: ERR_NOTFOUND, of which
@@ -73,14 +85,6 @@ struct gsql_options {
     bool keyed;                       /* See gsql_result.is_keyed. */
     const struct gsql_resume *resume; /* NULL: from the beginning. Only with
                                          `keyed`; counts if the query is. */
-};
-
-struct gsql_column {
-    struct slice name; /* Empty: the query gives it none. */
-    const struct gsql_type *type;
-    /* It is what a row is grouped by, or, without groups, ordered by. Never
-     * set of a query with a *. */
-    bool is_key;
 };
 
 struct gsql_result {
