@@ -25,3 +25,8 @@ void follow_kinds_init(struct follow_kinds *k,
     k->list[k->count++] = &search_follower;
     POST(k->count <= ARRAY_LEN(k->list));
 }
+
+const struct follower_kind *follow_kinds_view(void)
+{
+    return &view_kind;
+}

@@ -21,4 +21,7 @@ struct follow_kinds {
 void follow_kinds_init(struct follow_kinds *k,
                        const struct observe_host *allowed);
 
+/* That of views alone, which needs no programs of users. */
+const struct follower_kind *follow_kinds_view(void);
+
 #endif /* CLI_FOLLOW_KINDS_H */

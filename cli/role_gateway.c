@@ -18,9 +18,11 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/tls.h"
 #include "base/runtime/world.h"
+#include "bigtable/follow/follow.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/quarry.h"
 #include "cli/cli.h"
+#include "cli/follow_kinds.h"
 #include "cli/role.h"
 #ifdef QUARRY_HAVE_SQL
 #include "cli/sql_service.h"
@@ -41,6 +43,9 @@ struct gateway_host {
     struct loop *loop; /* NULL: the API is not wanted. */
     struct quarry *quarry;
     _Atomic(struct gateway *) gateway; /* NULL: not open yet. */
+    /* Of the views of a directory, which no other process can maintain. */
+    struct follower_host *followers;
+    const struct follower_kind *kinds[1]; /* That they are of. */
     struct gateway_options options;
     const struct rpc_security *security;
     struct rpc_security *own_security; /* Owned; NULL: the process's. */
@@ -116,6 +121,16 @@ static char *target_of(const struct role_env *env)
 
 /* --- on the gateway's loop ----------------------------------------------- */
 
+static int open_followers(struct gateway_host *h, struct err *err)
+{
+    const struct follower_host_options o = {.name = "gateway"};
+    h->kinds[0] = follow_kinds_view();
+    if (!is_directory(h->target) || h->followers)
+        return 0;
+    return follower_host_open(h->quarry, h->kinds, ARRAY_LEN(h->kinds), &o,
+                              &h->followers, err);
+}
+
 static int open_once(struct gateway_host *h, struct err *err)
 {
     const struct quarry_options o = {.world = h->world,
@@ -124,6 +139,8 @@ static int open_once(struct gateway_host *h, struct err *err)
                                      .address = h->node_address};
     struct gateway *g = NULL;
     int rc = h->quarry ? 0 : quarry_open(h->target, &o, &h->quarry, err);
+    if (rc == 0)
+        rc = open_followers(h, err);
     if (rc == 0)
         rc = gateway_open(h->world, h->quarry, &h->options, &g, err);
     if (rc) {
@@ -183,6 +200,8 @@ static void run_stop(void *arg)
         h->opening = NULL;
     }
     gateway_close(atomic_exchange(&h->gateway, NULL));
+    follower_host_close(h->followers);
+    h->followers = NULL;
     quarry_close(h->quarry);
     h->quarry = NULL;
 }

@@ -14,6 +14,7 @@
 #include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/change_config.h"
 #include "bigtable/gateway/gateway.h"
+#include "bigtable/gateway/kept_view.h"
 #include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
 #include "bigtable/gateway/workers.h"
@@ -380,7 +381,9 @@ static void run_removal(void *arg)
 {
     struct removal *r = arg;
     struct buf key = BUF_INIT;
-    r->rc = check_removal(r);
+    r->rc = kept_view_drop_all(r->gateway, r->name.instance, r->err);
+    if (r->rc == 0)
+        r->rc = check_removal(r);
     if (r->rc == 0)
         r->rc = each_table(r, drop_table);
     admin_key(&key, r->name.instance, "", SLICE_EMPTY);

@@ -12,6 +12,7 @@
 #include "bigtable/gateway/backup_schedule.h"
 #include "bigtable/gateway/change_config.h"
 #include "bigtable/gateway/gateway.h"
+#include "bigtable/gateway/kept_view.h"
 #include "bigtable/gateway/resource_registry.h"
 #include "bigtable/gateway/table_message.h"
 #include "bigtable/gateway/type_message.h"
@@ -448,6 +449,11 @@ int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
     int rc = parse_table(g, text, &name, store_name, err);
     if (rc == 0)
         rc = table_check_unprotected(g, call, &name, "delete the table", err);
+    if (rc == 0) {
+        rc = kept_view_check_none(g, store_name, err);
+        if (rc == ERR_DENIED)
+            grpc_set_code(call, GRPC_FAILED_PRECONDITION);
+    }
     if (rc == 0)
         rc = change_config_check_off(g, call, store_name, err);
     if (rc)
@@ -497,6 +503,8 @@ static void run_drop(void *arg)
     struct drop *d = arg;
     d->rc = quarry_table_drop_rows(d->gateway->quarry, d->store_name, d->start,
                                    d->end, d->err);
+    if (d->rc == 0) /* Dropped ranges are not told as changes. */
+        d->rc = kept_view_refresh(d->gateway, d->store_name, d->err);
 }
 
 int admin_drop_row_range(void *ctx, struct grpc_call *call, struct err *err)

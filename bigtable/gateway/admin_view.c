@@ -15,8 +15,10 @@
 #include "base/core/pb.h"
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/api_fields.h"
+#include "bigtable/gateway/kept_view.h"
 #include "bigtable/gateway/message_fields.h"
 #include "bigtable/gateway/resource_registry.h"
+#include "bigtable/gateway/workers.h"
 
 #define KEY_PREFIX "views/"
 /* Of a page that the client does not bound. */
@@ -349,6 +351,28 @@ static int reply_view(struct gateway *g,
     return rc;
 }
 
+/* Keeping a view up to date, on another thread. */
+struct keeping {
+    struct gateway *gateway;
+    const struct view_name *name;
+    struct slice parent; /* "projects/…/instances/…" */
+    struct slice query;
+    int rc;
+    struct err *err;
+};
+
+static void run_keep(void *arg)
+{
+    const struct keeping *k = arg;
+    kept_view_create(k->gateway, k->parent, k->name->id, k->query);
+}
+
+static void run_forget(void *arg)
+{
+    struct keeping *k = arg;
+    k->rc = kept_view_drop(k->gateway, k->name->instance, k->name->id, k->err);
+}
+
 static int view_create(struct gateway *g,
                        const struct view_kind *k,
                        struct grpc_call *call,
@@ -372,6 +396,14 @@ static int view_create(struct gateway *g,
     if (rc == 0) {
         view_key(k, &n, &key);
         rc = registry_add(g->quarry, buf_slice(&key), buf_slice(&kept), err);
+    }
+    if (rc == 0 && k == &materialized_kind) {
+        struct keeping keeping = {
+            .gateway = g,
+            .name = &n,
+            .parent = pb_find(request, CREATE_PARENT),
+            .query = pb_find(buf_slice(&kept), PB_MaterializedView_query)};
+        workers_run(g->workers, run_keep, &keeping);
     }
     if (rc == 0)
         rc = reply_view(g, call, k, &n, k->create_metadata, buf_slice(&kept),
@@ -540,6 +572,11 @@ static int view_delete(struct gateway *g,
                      "%s %.*s is protected from deletion (unset its "
                      "deletion_protection first)",
                      k->type, SLICE_ARG(n.id));
+    }
+    if (rc == 0 && k == &materialized_kind) {
+        struct keeping keeping = {.gateway = g, .name = &n, .err = err};
+        workers_run(g->workers, run_forget, &keeping);
+        rc = keeping.rc;
     }
     if (rc == 0) {
         view_key(k, &n, &key);

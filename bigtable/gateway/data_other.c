@@ -9,7 +9,6 @@
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/authorized_view.h"
-#include "bigtable/gateway/query_pool.h"
 #include "bigtable/gateway/request_rows.h"
 #include "bigtable/gateway/view_scan.h"
 
@@ -296,7 +295,7 @@ static int send_view_samples(struct view_samples *s,
 {
     int rc;
     do {
-        query_pool_run(s->gateway->queries, run_samples, interrupt_samples, s);
+        view_scan_run(s->scan, run_samples, interrupt_samples, s);
         rc = fiber_check(NULL) ? fiber_check(err) : s->rc;
         if (rc == 0)
             rc = s->key.len

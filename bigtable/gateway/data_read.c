@@ -12,7 +12,6 @@
 #include "bigtable/gateway/api_service.h"
 #include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/authorized_view.h"
-#include "bigtable/gateway/query_pool.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_rows.h"
 #include "bigtable/gateway/row_chunks.h"
@@ -274,7 +273,7 @@ static void interrupt_view(void *arg)
 static void do_piece(struct read *r)
 {
     if (r->rows_of_view)
-        query_pool_run(r->gateway->queries, run_piece, interrupt_view, r);
+        view_scan_run(r->rows_of_view, run_piece, interrupt_view, r);
     else
         workers_run(r->gateway->workers, run_piece, r);
 }

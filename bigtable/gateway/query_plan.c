@@ -9,10 +9,13 @@
 #include "bigtable/gateway/admin_view.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/api_service.h"
+#include "bigtable/gateway/kept_rows.h"
+#include "bigtable/gateway/kept_view.h"
 #include "bigtable/gateway/query_token.h"
 #include "bigtable/gateway/query_type.h"
 #include "bigtable/gateway/query_value.h"
 #include "bigtable/googlesql/gsql_engine.h"
+#include "bigtable/googlesql/gsql_program.h"
 
 #define NAME_BYTES_MAX ((size_t)128)
 
@@ -221,6 +224,36 @@ static const struct gsql_type *value_type(const struct quarry_family_info *f)
     return gsql_scalar(number ? GSQL_INT64 : GSQL_BYTES);
 }
 
+/* The kept rows of the view, if they can be read now. */
+static bool find_kept(struct catalog *c,
+                      struct slice instance,
+                      struct slice name,
+                      struct arena *arena,
+                      struct gsql_relation *out)
+{
+    struct kept_rows *k = NULL;
+    struct err ignored = ERR_INIT;
+    const struct gsql_result *r;
+    struct gsql_column *columns;
+    struct buf table = BUF_INIT;
+    *out = (struct gsql_relation){.view = SLICE_EMPTY};
+    if (kept_rows_open(c->gateway, instance, name, &k, &ignored))
+        return false;
+    r = kept_rows_result(k);
+    columns = arena_zalloc(arena, (r->column_count + 1) * sizeof(*columns));
+    for (size_t i = 0; i < r->column_count; i++) {
+        columns[i] = r->columns[i];
+        columns[i].name = arena_dup(arena, r->columns[i].name);
+    }
+    kept_view_name(c->gateway, instance, name, &table);
+    out->table = arena_dup(arena, buf_slice(&table));
+    out->kept = columns;
+    out->kept_count = r->column_count;
+    buf_close(&table);
+    kept_rows_close(k);
+    return true;
+}
+
 /* A view of the instance by its name: the query takes its place. */
 static int find_view(struct catalog *c,
                      struct slice instance,
@@ -231,9 +264,9 @@ static int find_view(struct catalog *c,
 {
     struct buf query = BUF_INIT;
     int rc = admin_view_query(c->gateway, instance, name, &query, err);
+    if (rc == 0 && !find_kept(c, instance, name, arena, out))
+        out->view = arena_dup(arena, buf_slice(&query));
     if (rc == 0) {
-        *out =
-            (struct gsql_relation){.view = arena_dup(arena, buf_slice(&query))};
         c->plan->schema =
             hash_mix(c->plan->schema ^ hash64_slice(buf_slice(&query)));
     }
@@ -318,6 +351,36 @@ int query_plan_translate(struct query_plan *p,
     p->no_table = false;
     rc = gsql_translate(p->text, &options, &p->arena, &p->result, err);
     return rc ? rc : settle_columns(p, err);
+}
+
+/* The program's columns must be those that executing the query gives. */
+static int check_columns(const struct query_plan *p,
+                         const struct gsql_program *program,
+                         struct err *err)
+{
+    bool same = p->result.column_count == program->column_count;
+    for (size_t i = 0; same && i < program->column_count; i++) {
+        const struct gsql_column *c = &p->result.columns[i];
+        const struct gsql_program_column *other = &program->columns[i];
+        same = c->type->kind == other->type && slice_eq(c->name, other->name) &&
+               c->is_key == (other->source == GSQL_PROGRAM_KEY);
+    }
+    return same ? 0
+                : err_set(err, ERR_UNSUPPORTED,
+                          "a query with such columns is not kept up to date");
+}
+
+int query_plan_program(struct query_plan *p,
+                       struct gateway *g,
+                       struct gsql_program *out,
+                       struct err *err)
+{
+    struct catalog catalog = {.plan = p, .gateway = g};
+    const struct gsql_options options = {.find = find_table, .ctx = &catalog};
+    int rc = query_plan_translate(p, g, NULL, err);
+    if (rc == 0)
+        rc = gsql_program_make(p->text, &options, &p->arena, out, err);
+    return rc ? rc : check_columns(p, out, err);
 }
 
 /* --- metadata ------------------------------------------------------------ */

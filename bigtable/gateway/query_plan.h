@@ -68,6 +68,16 @@ MUST_CHECK int query_plan_translate(struct query_plan *p,
                                     const struct gsql_resume *resume,
                                     struct err *err);
 
+struct gsql_program;
+
+/* Translate the query to a program of the store's views, which gives the same
+ * columns; all of @out is of the plan. Parks. Errors: as above;
+ * ERR_UNSUPPORTED: it has what such a program has not. */
+MUST_CHECK int query_plan_program(struct query_plan *p,
+                                  struct gateway *g,
+                                  struct gsql_program *out,
+                                  struct err *err);
+
 /* Append a ResultSetMetadata of the result as field @number. */
 void query_plan_put_metadata(const struct query_plan *p,
                              unsigned number,

@@ -68,6 +68,60 @@ struct slice view_key_end(struct view_key *k)
     return buf_slice(&k->out);
 }
 
+bool view_key_get_integer(struct slice bytes, int64_t *v)
+{
+    const bool negative = bytes.len && !((unsigned char)bytes.data[0] & 0x80);
+    struct buf again = BUF_INIT;
+    uint64_t magnitude = 0;
+    bool same;
+    if (bytes.len == 0 || bytes.len > INTEGER_BYTES_MAX)
+        return false;
+    for (size_t i = 0; i < bytes.len; i++) {
+        unsigned byte = (unsigned char)bytes.data[i];
+        byte = negative ? ~byte & 0xff : byte;
+        if (i == bytes.len / 8)
+            byte &= (unsigned)(0xff >> (bytes.len % 8));
+        else if (i < bytes.len / 8)
+            byte = 0;
+        magnitude = magnitude << 8 | byte;
+    }
+    *v = (int64_t)(negative ? ~magnitude : magnitude);
+    view_key_put_integer(&again, *v);
+    same = slice_eq(buf_slice(&again), bytes);
+    buf_close(&again);
+    return same;
+}
+
+/* A zero in a field is followed by ff; 00 00 is an empty field, 00 01 stands
+ * between two. */
+size_t view_key_split(struct slice key,
+                      struct buf *bytes,
+                      struct slice *fields,
+                      size_t max)
+{
+    size_t begins[64] = {0};
+    size_t count = 1;
+    PRE(max <= ARRAY_LEN(begins));
+    buf_clear(bytes);
+    for (size_t i = 0; i < key.len; i++) {
+        const bool mark = key.data[i] == '\0';
+        const unsigned char next =
+            i + 1 < key.len ? (unsigned char)key.data[i + 1] : 0;
+        i += mark;
+        if (mark && next == 1 && count < max)
+            begins[count++] = bytes->len;
+        else if (mark && next == 0)
+            continue;
+        else
+            buf_append_byte(bytes, mark ? '\0' : key.data[i]);
+    }
+    for (size_t n = 0; n < count && n < max; n++)
+        fields[n] = slice_make(bytes->data + begins[n],
+                               (n + 1 < count ? begins[n + 1] : bytes->len) -
+                                   begins[n]);
+    return count < max ? count : max;
+}
+
 void view_column(struct slice name,
                  struct slice *family,
                  struct slice *qualifier)

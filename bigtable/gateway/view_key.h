@@ -36,6 +36,15 @@ void view_key_add(struct view_key *k, struct slice field);
 /* The key, when all fields were added. Borrowed until the next change. */
 struct slice view_key_end(struct view_key *k);
 
+/* The number that @bytes are in this form; false: they are none. */
+bool view_key_get_integer(struct slice bytes, int64_t *v);
+/* Take a key of up to @max fields apart: their number, of which the last may be
+ * cut. Bytes are of @bytes, which is cleared. */
+size_t view_key_split(struct slice key,
+                      struct buf *bytes,
+                      struct slice *fields,
+                      size_t max);
+
 /* The column of the API for a result's column @name: "family.qualifier", or a
  * qualifier of the family "default". */
 void view_column(struct slice name,

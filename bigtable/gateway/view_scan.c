@@ -3,7 +3,8 @@
  * bounds of keys as conditions, which the engine hands down to the scan of the
  * table where keys of the view are those of its rows. The bounds and the filter
  * are applied to the rows here, too, so that it does not matter what the engine
- * makes of the conditions.
+ * makes of the conditions. Of a view that is kept up to date (kept_view.h),
+ * what is kept is read instead.
  */
 #include "bigtable/gateway/view_scan.h"
 
@@ -13,10 +14,12 @@
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin_view.h"
 #include "bigtable/gateway/api_service.h"
+#include "bigtable/gateway/kept_rows.h"
 #include "bigtable/gateway/query_plan.h"
 #include "bigtable/gateway/query_pool.h"
 #include "bigtable/gateway/request_rows.h"
 #include "bigtable/gateway/view_key.h"
+#include "bigtable/gateway/workers.h"
 #include "bigtable/googlesql/gsql_engine.h"
 #include "bigtable/row/filter_run.h"
 
@@ -26,6 +29,8 @@
 /* Bounds that make a longer query are not handed to the engine. */
 #define BOUNDS_MAX      500
 #define BOUND_BYTES_MAX ((size_t)64 << 10)
+/* Rows of a kept view that are read and not wanted before others are sought. */
+#define SKIP_ROWS 8
 
 /* A column of the result, and its value in the row at hand. */
 struct view_value {
@@ -47,6 +52,9 @@ struct view_scan {
     struct query_plan plan;
     struct buf sql;
     struct gsql_rows *rows;
+    struct kept_rows *kept; /* Instead of the query. */
+    bool ended;             /* No row behind is wanted. */
+    unsigned unwanted;      /* Rows of it that were not. */
     bool begun;
     bool reversed;
     uint64_t limit;
@@ -464,6 +472,59 @@ static int check_order(struct view_scan *s, struct slice key, struct err *err)
     return 0;
 }
 
+/* The first key that is wanted behind @key, or at it. False: there is none. */
+static bool
+next_wanted(const struct view_scan *s, struct slice key, struct slice *out)
+{
+    const struct request_rows *w = s->wanted;
+    bool found = false;
+    for (size_t i = 0; i < w->key_count && !found; i++)
+        if (slice_cmp(s->keys[i], key) >= 0) {
+            *out = s->keys[i];
+            found = true;
+        }
+    for (size_t i = 0; i < w->range_count; i++)
+        if (slice_cmp(w->ranges[i].start, key) >= 0 &&
+            (!found || slice_cmp(w->ranges[i].start, *out) < 0)) {
+            *out = w->ranges[i].start;
+            found = true;
+        }
+    return found;
+}
+
+/* Continue at the next row that is wanted, once some were not. */
+static int skip_unwanted(struct view_scan *s, struct slice key, struct err *err)
+{
+    struct slice next = SLICE_EMPTY;
+    if (!next_wanted(s, key, &next)) {
+        s->ended = true;
+        return 0;
+    }
+    if (++s->unwanted % SKIP_ROWS)
+        return 0;
+    return kept_rows_seek(s->kept, next, err);
+}
+
+/* To the first row that is wanted. */
+static int begin_kept(struct view_scan *s, struct err *err)
+{
+    struct slice first = SLICE_EMPTY;
+    if (s->wanted->key_count + s->wanted->range_count == 0)
+        return 0;
+    s->ended = !next_wanted(s, SLICE_EMPTY, &first);
+    return s->ended || first.len == 0 ? 0 : kept_rows_seek(s->kept, first, err);
+}
+
+static int begin_rows(struct view_scan *s, struct err *err)
+{
+    const struct gsql_engine *e = s->gateway->engine;
+    s->begun = true;
+    if (s->kept)
+        return begin_kept(s, err);
+    return e->begin(s->rows, s->gateway->quarry, buf_slice(&s->sql),
+                    &s->plan.result, err);
+}
+
 /* Take the engine's next row, if any, into s->row; without cells: it is none
  * that was asked for. */
 static int take_view_row(struct view_scan *s, bool *found, struct err *err)
@@ -483,13 +544,16 @@ static int take_view_row(struct view_scan *s, bool *found, struct err *err)
     s->next = 0;
     s->row.cell_count = 0;
     buf_clear(&s->bytes);
-    rc = e->next(s->rows, &sink, found, &key, err);
+    rc = s->kept ? kept_rows_next(s->kept, &sink, found, err)
+                 : e->next(s->rows, &sink, found, &key, err);
     if (rc || !*found)
         return rc;
     POST(s->next == s->count);
     key = make_key(s);
-    if (key.len == 0 || key.len > KEY_BYTES_MAX || !is_wanted(s, key))
+    if (key.len == 0 || key.len > KEY_BYTES_MAX)
         return 0;
+    if (!is_wanted(s, key))
+        return s->kept ? skip_unwanted(s, key, err) : 0;
     rc = check_order(s, key, err);
     if (rc)
         return rc;
@@ -503,15 +567,10 @@ int view_scan_next(struct view_scan *s,
                    const struct quarry_row **row,
                    struct err *err)
 {
-    const struct gsql_engine *e = s->gateway->engine;
     bool found = s->limit == 0 || s->given < s->limit;
-    int rc = 0;
+    int rc = found && !s->begun ? begin_rows(s, err) : 0;
     *row = NULL;
-    if (found && !s->begun)
-        rc = e->begin(s->rows, s->gateway->quarry, buf_slice(&s->sql),
-                      &s->plan.result, err);
-    s->begun = true;
-    while (rc == 0 && found) {
+    while (rc == 0 && found && !s->ended) {
         rc = take_view_row(s, &found, err);
         if (rc == 0 && found && s->row.cell_count) {
             s->given++;
@@ -524,18 +583,51 @@ int view_scan_next(struct view_scan *s,
 
 /* --- life ---------------------------------------------------------------- */
 
+/* Read the kept rows, unless there are none, or they are wanted in the reverse
+ * order, which they have not. */
+static int open_kept(struct view_scan *s,
+                     const struct view_scan_options *o,
+                     struct err *err)
+{
+    struct resource_name n;
+    int rc = resource_name_parse_kind(o->name, "materializedViews", &n, err);
+    if (rc == 0)
+        rc = o->reversed
+                 ? ERR_NOTFOUND
+                 : kept_rows_open(s->gateway, n.instance, n.id, &s->kept, err);
+    return rc ? rc : take_columns(s, kept_rows_result(s->kept), err);
+}
+
+static int open_query(struct view_scan *s,
+                      const struct view_scan_options *opts,
+                      struct slice instance,
+                      struct err *err)
+{
+    int rc = query_engine_check(s->gateway, opts->call, err);
+    if (rc == 0)
+        rc = plan_columns(s, instance, err);
+    if (rc == 0)
+        rc = plan_query(s, err);
+    if (rc == 0)
+        rc = query_pool_enter(s->gateway->queries, err);
+    if (rc == 0)
+        s->rows = s->gateway->engine->open(s->gateway->engine->ctx);
+    return rc;
+}
+
 static int prepare_scan(struct view_scan *s,
                         const struct view_scan_options *opts,
                         struct err *err)
 {
     struct slice instance = SLICE_EMPTY;
     int rc = find_query(s, opts->name, &instance, err);
-    if (rc == 0)
-        rc = query_engine_check(s->gateway, opts->call, err);
-    if (rc == 0)
-        rc = plan_columns(s, instance, err);
-    if (rc == 0)
-        rc = plan_query(s, err);
+    if (rc)
+        return rc;
+    rc = open_kept(s, opts, err);
+    if (rc == ERR_NOTFOUND) {
+        *err = ERR_INIT;
+        rc = open_query(s, opts, instance, err);
+    }
     if (rc == 0 && opts->filter)
         rc = filter_run_new(opts->filter, &s->filter, err);
     return rc;
@@ -556,10 +648,6 @@ int view_scan_open(struct gateway *g,
     query_plan_init(&s->plan, SLICE_EMPTY, SLICE_EMPTY);
     sort_keys(s);
     rc = prepare_scan(s, opts, err);
-    if (rc == 0)
-        rc = query_pool_enter(g->queries, err);
-    if (rc == 0)
-        s->rows = g->engine->open(g->engine->ctx);
     if (rc) {
         view_scan_close(s);
         s = NULL;
@@ -570,7 +658,19 @@ int view_scan_open(struct gateway *g,
 
 void view_scan_interrupt(struct view_scan *s)
 {
-    s->gateway->engine->interrupt(s->rows);
+    if (s->rows)
+        s->gateway->engine->interrupt(s->rows);
+}
+
+void view_scan_run(struct view_scan *s,
+                   void (*fn)(void *arg),
+                   void (*interrupt)(void *arg),
+                   void *arg)
+{
+    if (s->kept)
+        workers_run(s->gateway->workers, fn, arg);
+    else
+        query_pool_run(s->gateway->queries, fn, interrupt, arg);
 }
 
 void view_scan_seen(const struct view_scan *s, uint64_t *rows, uint64_t *cells)
@@ -593,6 +693,7 @@ void view_scan_close(struct view_scan *s)
         query_pool_run(s->gateway->queries, end_scan, NULL, s);
         query_pool_leave(s->gateway->queries);
     }
+    kept_rows_close(s->kept);
     filter_run_free(s->filter);
     query_plan_close(&s->plan);
     mem_free(s->keys);

@@ -1,5 +1,5 @@
-/* The rows of a materialized view: its query, executed when it is read, with
- * the bounds of keys that the reader asks for.
+/* The rows of a materialized view: what is kept of it, or its query, executed
+ * when it is read, with the bounds of keys that the reader asks for.
  *
  * Each row of the result is a row of the view (view_key.h says under which
  * key); its other columns are cells of the time 0, numbers in 8 bytes, the
@@ -7,8 +7,8 @@
  * one whose columns are all NULL is there. NULLs are no cells. A row whose key
  * is NULL, empty or larger than a row's may be is left out.
  *
- * Threads: open and close on a fiber of the loop; next() on a thread of the
- * pool of queries, by query_pool_run(), one at a time; interrupt() any.
+ * Threads: open and close on a fiber of the loop; next() on the thread that
+ * view_scan_run() chooses, one at a time; interrupt() any.
  */
 #ifndef BIGTABLE_GATEWAY_VIEW_SCAN_H
 #define BIGTABLE_GATEWAY_VIEW_SCAN_H
@@ -49,6 +49,12 @@ MUST_CHECK int view_scan_next(struct view_scan *s,
                               const struct quarry_row **row,
                               struct err *err);
 void view_scan_interrupt(struct view_scan *s);
+/* Run fn(arg), which calls next(), on a thread of the pool of queries, or of
+ * the workers where nothing is executed; interrupt(arg) ends it. Parks. */
+void view_scan_run(struct view_scan *s,
+                   void (*fn)(void *arg),
+                   void (*interrupt)(void *arg),
+                   void *arg);
 /* Rows and cells of the view that were looked at so far. */
 void view_scan_seen(const struct view_scan *s, uint64_t *rows, uint64_t *cells);
 void view_scan_close(struct view_scan *s); /* Parks. NULL is allowed. */
