@@ -201,11 +201,11 @@ static int parse_program(struct job_command *c, struct err *err)
     return c->entry ? ERR_OK : job_unknown(job, err);
 }
 
-/* Does one of the SPECs name a table? */
+/* Does one of the SPECs name a table, or a view? */
 static bool needs_store(const char *const *specs, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (strstr(specs[i], "table:"))
+        if (strstr(specs[i], "table:") || strstr(specs[i], "view:"))
             return true;
     return false;
 }

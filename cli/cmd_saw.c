@@ -9,6 +9,7 @@
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "bigtable/quarry.h"
+#include "bigtable/quarry_view.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -98,6 +99,49 @@ static int run_table(struct saw_command *c, struct err *err)
     return rc;
 }
 
+/* --- over a view --------------------------------------------------------- */
+
+static int run_view_row(struct saw_command *c,
+                        const struct quarry_row *row,
+                        struct err *err)
+{
+    struct saw_cell *cells = mem_alloc((row->cell_count + 1) * sizeof(*cells));
+    const struct saw_row r = {row->key, cells, row->cell_count};
+    int rc;
+    for (size_t i = 0; i < row->cell_count; i++)
+        cells[i] =
+            (struct saw_cell){row->cells[i].family, row->cells[i].qualifier,
+                              row->cells[i].timestamp_us, row->cells[i].value};
+    rc = saw_run_row(c->run, &r, err);
+    mem_free(cells);
+    if (rc)
+        err_wrap(err, "row \"%.*s\"", SLICE_ARG(slice_sub(row->key, 0, 128)));
+    return rc;
+}
+
+/* Its rows come here: a view has few of them beside its table. */
+static int run_view(struct saw_command *c, struct err *err)
+{
+    struct quarry_view_scan *s = NULL;
+    const struct quarry_row *row;
+    struct quarry *q;
+    int rc;
+    if (!saw_program_wants_rows(c->program)) {
+        err_set(err, ERR_INVALID, "saw: the program does not read rows");
+        err_hint(err, "begin it with: r: Row = input;");
+        return ERR_INVALID;
+    }
+    rc = cli_store(c->cli, CLI_READ, &q, err);
+    if (rc == 0)
+        rc = quarry_view_scan_open(q, args_value(c->args, "view"), NULL, &s,
+                                   err);
+    while (rc == 0 && (rc = quarry_view_scan_next_row(s, &row, err)) == 0 &&
+           row)
+        rc = run_view_row(c, row, err);
+    quarry_view_scan_close(s);
+    return rc;
+}
+
 /* --- running ------------------------------------------------------------- */
 
 static const struct option program_options[] = {
@@ -110,6 +154,7 @@ static const struct option program_options[] = {
 
 static const struct option run_options[] = {
     {"table", 0, "TABLE", "run over its rows, beside the data"},
+    {"view", 0, "VIEW", "run over its rows; VIEW.TABLE: one of its tables"},
     {"check", 0, NULL, "only compile the program"},
     {"noexecute", 0, NULL, "the same"},
     {"dump", 0, NULL, "print its syntax tree and its instructions"},
@@ -155,6 +200,8 @@ static int saw_command_execute(struct saw_command *c, struct err *err)
         return rc;
     if (args_flag(c->args, "table"))
         rc = run_table(c, err);
+    else if (args_flag(c->args, "view"))
+        rc = run_view(c, err);
     else
         rc = run_files(c, err);
     if (!rc)
@@ -178,8 +225,10 @@ static void saw_command_dump(const struct saw_program *p, bool tree, bool code)
 
 static int saw_command_act(struct saw_command *c, struct err *err)
 {
-    if (args_flag(c->args, "table") && c->args->word_count > c->first_file)
-        return usage_error(c->args, err, "either a table or files");
+    if (args_flag(c->args, "table") + args_flag(c->args, "view") +
+            (c->args->word_count > c->first_file) >
+        1)
+        return usage_error(c->args, err, "either a table, a view or files");
     if (args_flag(c->args, "dump"))
         saw_command_dump(c->program, false, false);
     else if (!args_flag(c->args, "check") && !args_flag(c->args, "noexecute"))
@@ -285,7 +334,8 @@ run_explain(struct cli *cli, const struct args *args, struct err *err)
 
 const struct command saw_commands[] = {
     {.name = "saw",
-     .arguments = "(PROGRAM | -e TEXT) [--table TABLE [OPTION…] | FILE…]",
+     .arguments =
+         "(PROGRAM | -e TEXT) [--table TABLE [OPTION…] | --view VIEW | FILE…]",
      .summary = "Run a Sawzall program over files or a table",
      .details =
          "Over files: once for each line, on all cores, with the results of\n"

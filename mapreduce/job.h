@@ -73,6 +73,7 @@ struct mr_spec {
     enum mr_spec_kind kind;
     char *name;   /* Of an output: "name=SPEC"; else NULL. */
     char *path;   /* Glob, directory or table. */
+    bool view;    /* Of MR_SPEC_TABLE: a view is read, always `live`. */
     bool bulk;    /* Of a table that is written: as SSTables. */
     bool live;    /* Of a table that is read: as it is, not as it was. */
     bool scratch; /* Records between the jobs of a driver: encrypted. */

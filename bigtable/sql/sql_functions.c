@@ -7,6 +7,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "bigtable/sql/sql_kept.h"
 #include "bigtable/sql/sql_relation.h"
 #include "bigtable/sql/sql_scalars.h"
 #include "bigtable/sql/sql_scan.h"
@@ -286,6 +287,11 @@ static void bind_relation(duckdb_bind_info info, bool by_cells)
         sql_relation_free(r);
         return;
     }
+    if (r->kept) {
+        sql_kept_bind(r->kept, info);
+        duckdb_bind_set_bind_data(info, r, free_relation);
+        return;
+    }
     for (size_t i = 0; i < r->column_count; i++)
         add_result_column(info, r, &r->columns[i]);
     duckdb_bind_set_cardinality(
@@ -404,9 +410,10 @@ static bool is_table(struct sql_stores *stores, const char *name)
 {
     struct quarry *q;
     struct quarry_table *t;
-    if (sql_stores_find(stores, NULL, NULL, &q, NULL) ||
-        quarry_table_open(q, name, &t, NULL))
+    if (sql_stores_find(stores, NULL, NULL, &q, NULL))
         return false;
+    if (quarry_table_open(q, name, &t, NULL))
+        return sql_kept_is(q, name);
     quarry_table_close(t);
     return true;
 }

@@ -7,6 +7,45 @@
 #include "bigtable/googlesql/gsql_literal.h"
 #include "bigtable/googlesql/gsql_translate.h"
 #include "bigtable/quarry.h"
+#include "bigtable/quarry_view.h"
+
+static const struct gsql_type *type_of(enum quarry_view_type type)
+{
+    static const enum gsql_kind kinds[] = {
+        [QUARRY_VIEW_TEXT] = GSQL_STRING, [QUARRY_VIEW_BYTES] = GSQL_BYTES,
+        [QUARRY_VIEW_INT] = GSQL_INT64,   [QUARRY_VIEW_FLOAT] = GSQL_FLOAT64,
+        [QUARRY_VIEW_BOOL] = GSQL_BOOL,   [QUARRY_VIEW_TIME] = GSQL_TIMESTAMP,
+    };
+
+    return gsql_scalar(kinds[type]);
+}
+
+/* A materialized view of that name; else @err stays as it is. */
+static int find_view(struct quarry *q,
+                     const char *name,
+                     struct arena *arena,
+                     struct gsql_relation *out,
+                     struct err *err)
+{
+    const struct quarry_view_column *from;
+    struct quarry_view_scan *s = NULL;
+    struct gsql_column *columns;
+    struct err why = ERR_INIT;
+    size_t count;
+    int rc = quarry_view_scan_open(q, name, NULL, &s, &why);
+    if (rc)
+        return rc == ERR_NOTFOUND ? rc : err_copy(err, &why);
+    count = quarry_view_scan_columns(s, &from);
+    columns = arena_zalloc(arena, (count + 1) * sizeof(*columns));
+    for (size_t i = 0; i < count; i++)
+        columns[i] = (struct gsql_column){
+            .name = slice_str(arena_strdup(arena, from[i].name)),
+            .type = type_of(from[i].type)};
+    quarry_view_scan_close(s);
+    *out = (struct gsql_relation){
+        .table = slice_str(name), .kept = columns, .kept_count = count};
+    return 0;
+}
 
 static int find_table(void *ctx,
                       struct slice name,
@@ -18,6 +57,8 @@ static int find_table(void *ctx,
     const char *text = arena_printf(arena, "%.*s", SLICE_ARG(name));
     struct slice *families;
     int rc = quarry_table_describe(ctx, text, &info, err);
+    if (rc == ERR_NOTFOUND)
+        return find_view(ctx, text, arena, out, err);
     if (rc)
         return rc;
     families = arena_alloc(arena, (info->family_count + 1) * sizeof(*families));

@@ -9,6 +9,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "bigtable/sql/sql_kept.h"
 #include "bigtable/sql/sql_stores.h"
 
 /* DuckDB has no bound of its own; each costs memory in every batch. */
@@ -37,6 +38,7 @@ void sql_relation_free(struct sql_relation *r)
 {
     if (r->table)
         quarry_table_close(r->table);
+    sql_kept_free(r->kept);
     arena_close(&r->arena);
     mem_free(r);
 }
@@ -297,17 +299,44 @@ static void copy_description(struct sql_relation *r,
     r->row_estimate = bytes / SQL_ROW_BYTES_GUESS + 1;
 }
 
+/* A name that no table has may be a view's; else @err stays as it is. */
+static int open_view(struct sql_relation *r,
+                     struct quarry *q,
+                     const char *name,
+                     const struct sql_parameters *p,
+                     struct err *err)
+{
+    struct err why = ERR_INIT;
+    int rc = sql_kept_open(q, r->stores, name, &r->kept, &why);
+    if (rc == ERR_NOTFOUND) {
+        err_hint(err, "%s; %s", why.text, why.hint);
+        return rc;
+    }
+    *err = why;
+    if (rc == 0 &&
+        (p->history || p->has_keys || p->missing || p->key_from.data ||
+         p->key_to.data || p->key_last.data || p->key_prefix.data ||
+         p->family_count || p->column_regex || p->program || p->versions ||
+         p->time_from_us || p->time_to_us || p->column_pair_count))
+        rc = err_set(err, ERR_INVALID,
+                     "%s is a view, of which rows are chosen by WHERE alone",
+                     name);
+    return rc;
+}
+
 int sql_relation_open(struct sql_relation *r,
                       const char *name,
                       const struct sql_parameters *p,
                       struct err *err)
 {
     struct quarry_table_info *info;
-    struct quarry *q;
+    struct quarry *q = NULL;
     int rc = sql_stores_find(r->stores, p->target, p->key_file, &q, err);
     PRE(!r->table);
     if (rc == 0)
         rc = quarry_table_describe(q, name, &info, err);
+    if (rc == ERR_NOTFOUND && !r->by_cells && q)
+        return open_view(r, q, name, p, err);
     if (rc)
         return rc;
     r->name = arena_strdup(&r->arena, name);

@@ -31,6 +31,7 @@
 #include "bigtable/quarry.h"
 
 struct buf;
+struct sql_kept;
 struct sql_stores;
 
 /* Where the values of a column come from. */
@@ -70,6 +71,7 @@ struct sql_relation {
     struct sql_stores *stores; /* Borrowed. */
     struct quarry_table *table;
     const char *name;
+    struct sql_kept *kept; /* It is a view: nothing below counts. Owned. */
     bool by_cells;
     bool binary;       /* Keys and qualifiers are BLOB, not VARCHAR, */
     bool text;         /* and values of maps and cells VARCHAR, not BLOB. */

@@ -11,6 +11,7 @@
 #include "base/core/panic.h"
 #include "bigtable/quarry.h"
 #include "bigtable/sql/sql_fill.h"
+#include "bigtable/sql/sql_kept.h"
 #include "bigtable/sql/sql_relation.h"
 #include "bigtable/sql/sql_stores.h"
 
@@ -173,10 +174,16 @@ static void free_scan(void *scan)
 
 void sql_scan_begin(duckdb_init_info info)
 {
-    struct sql_scan *s = mem_zalloc(1, sizeof(*s));
+    const struct sql_relation *r = duckdb_init_get_bind_data(info);
+    struct sql_scan *s;
     struct err err = ERR_INIT;
+    if (r->kept) {
+        sql_kept_begin(r->kept, info);
+        return;
+    }
+    s = mem_zalloc(1, sizeof(*s));
     arena_init(&s->arena);
-    s->relation = duckdb_init_get_bind_data(info);
+    s->relation = r;
     s->options = s->relation->options;
     choose_columns(s, info);
     s->options.keys_only = !s->options.program && !reads_values(s);
@@ -310,9 +317,14 @@ static int fill_batch(struct sql_scan_thread *t,
 
 void sql_scan_rows(duckdb_function_info info, duckdb_data_chunk out)
 {
+    const struct sql_relation *r = duckdb_function_get_bind_data(info);
     struct sql_scan_thread *t = duckdb_function_get_local_init_data(info);
     struct err err = ERR_INIT;
     uint64_t length = 0;
+    if (r->kept) {
+        sql_kept_rows(info, out);
+        return;
+    }
     join_scan(t, duckdb_function_get_init_data(info));
     sql_fill_begin(t->outputs, t->scan->column_count, out);
     if (fill_batch(t, duckdb_vector_size(), &length, &err)) {

@@ -25,6 +25,7 @@ struct input_format {
         *prefix; /* How its SPECs begin: "warc:". No other format has it. */
     const char *usage;  /* An input SPEC, for messages: "warc:GLOB". */
     const char *output; /* The same of an output; NULL: it cannot be written. */
+    bool is_view;       /* SPECs are of a view, not a table, of this kind. */
     bool is_glob; /* The path is a pattern: plan() is called for each file. */
     /* Parse the text after '?' of an input SPEC into @s. Returns NULL, or what
      * is wrong with the text (static). Where a file it names cannot be read,
@@ -53,7 +54,8 @@ struct input_format {
     X(text)                                                                    \
     X(records)                                                                 \
     X(warc)                                                                    \
-    X(table)
+    X(table)                                                                   \
+    X(view)
 
 #define INPUT_FORMAT_DECLARE(name)                                             \
     extern const struct input_format input_format_##name;

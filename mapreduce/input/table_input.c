@@ -7,6 +7,7 @@
 #include "mapreduce/input/formats.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/input/table_parameters.h"
+#include "mapreduce/input/view_input.h"
 
 /* Row ranges per worker: enough to even out differences between rows. */
 #define SPLITS_PER_WORKER 4
@@ -94,7 +95,10 @@ static int table_plan(const struct input_context *ctx,
     struct slice *keys = NULL;
     size_t count = 0;
     size_t first = splits->count;
-    int rc = quarry_table_open(ctx->store, table_of(ctx, input), &t, err);
+    int rc;
+    if (ctx->specs[input].view)
+        return view_input_plan(ctx, input, splits, err);
+    rc = quarry_table_open(ctx->store, table_of(ctx, input), &t, err);
     if (rc == 0)
         rc = quarry_table_split_points(
             t, (size_t)ctx->worker_count * SPLITS_PER_WORKER, &keys, &count,
@@ -224,6 +228,8 @@ static int table_open(const struct input_context *ctx,
 {
     if (ctx->open_rows)
         return ctx->open_rows(ctx->rows_ctx, split, out, err);
+    if (ctx->specs[split->input].view)
+        return view_input_open(ctx, split, out, err);
     return scan_split(ctx, split, out, err);
 }
 

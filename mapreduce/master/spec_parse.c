@@ -84,6 +84,7 @@ int mr_spec_parse(struct mr_spec *s,
     else
         format = input_format_at(0);
     s->kind = format->kind;
+    s->view = s->live = format->is_view;
     n = format->parameters ? strcspn(p, "?") : strlen(p);
     while (output && n > 1 && p[n - 1] == '/')
         n--;

@@ -53,6 +53,46 @@ class ViewsTest(CliTest):
         self.assertEqual((check["rows"], check["wrong_rows"],
                           check["wrong_groups"]), (6, 0, 0))
 
+    def test_by_name(self):
+        """Programs and jobs read a view's rows by its name."""
+        for i in range(1, 7):
+            self.ok("put", "t", "r%d" % i, "c:lang=l%d" % (i % 2),
+                    "c:n=%d" % i)
+        self.ok("view", "create", "v", "AS", "p.szl", "--table", "t")
+        self.ok("view", "create", "langs", "--sql",
+                "SELECT c['lang'] AS lang, count(*) AS n, avg(key::BIGINT) "
+                "AS none FROM t GROUP BY lang")
+        self.follow()
+        self.write("r.szl", """r: Row = input;
+out: table collection[k: string] of string;
+for (i := 0; i < len(r.column); i++) {
+  name: string = keys(r.column)[i];
+  emit out[string(r.key)] <- name + "=" + string(cell(r, name));
+}
+""")
+        want = "out[l0] = default:lang=l0\nout[l0] = default:n=3\n" \
+            "out[l1] = default:lang=l1\nout[l1] = default:n=3\n"
+        self.assertEqual(self.ok("saw", "r.szl", "--view", "langs"), want)
+        self.ok("job", "run", "r.szl", "--input", "view:langs", "--output",
+                "file:out")
+        self.assertEqual(self.ok("saw", "r.szl", "--view", "v.by"),
+                         want.replace("default:n", "default:value")
+                         .replace("lang=l0\nout[l0] = default:value=3",
+                                  "lang=l0\nout[l0] = default:value=12")
+                         .replace("lang=l1\nout[l1] = default:value=3",
+                                  "lang=l1\nout[l1] = default:value=9"))
+        self.assertEqual(self.ok("saw", "r.szl", "--view", "v.best").split()[0],
+                         "out[00000000000000000000]")
+        self.assertIn("several tables (name one of by, best, keys)",
+                      self.fails(1, "saw", "r.szl", "--view", "v"))
+        self.assertIn("has no table no", self.fails(
+            1, "saw", "r.szl", "--view", "v.no"))
+        self.assertIn("there are: langs, v", self.fails(
+            1, "job", "run", "r.szl", "--input", "view:lang", "--output",
+            "file:out2"))
+        self.assertIn("either a table, a view or files", self.fails(
+            2, "saw", "r.szl", "--view", "v", "--table", "t"))
+
     def test_what_nobody_tells(self):
         """A check finds what was not told, and a refresh mends it."""
         for i in range(1, 5):
