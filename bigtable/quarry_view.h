@@ -199,6 +199,7 @@ struct quarry_view_scan_options {
      * gone through again. */
     bool maintained;
     const char *resource; /* ERR_NOTFOUND unless it is this one's; NULL: any. */
+    bool source_rights;   /* ERR_DENIED unless all of the table may be read. */
 };
 
 /* Read the rows of a view in the order of their keys, all as of one moment,

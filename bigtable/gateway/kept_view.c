@@ -364,7 +364,8 @@ int kept_view_open(struct gateway *g,
 {
     struct buf name = BUF_INIT;
     struct buf resource = BUF_INIT;
-    struct quarry_view_scan_options o = {.maintained = true};
+    struct quarry_view_scan_options o = {.maintained = true,
+                                         .source_rights = true};
     int rc;
     kept_view_name(g, instance, id, &name);
     put_resource(instance, id, &resource);

@@ -473,6 +473,20 @@ static int open_columns(struct quarry_view_scan *s,
     return 0;
 }
 
+/* One read of all families: rights are the tablet servers' to check. */
+static int check_source(struct quarry *q, const char *table, struct err *err)
+{
+    struct quarry_table *t = NULL;
+    struct quarry_row *row = NULL;
+    int rc = quarry_table_open(q, table, &t, err);
+    if (rc == 0)
+        rc = quarry_read_row(t, SLICE_LIT("-"), NULL, &row, err);
+    quarry_row_free(row);
+    if (t)
+        quarry_table_close(t);
+    return rc;
+}
+
 /* The hint has the names that there are. */
 static int refuse_name(struct quarry *q, const char *name, struct err *err)
 {
@@ -512,6 +526,8 @@ static int open_scan(struct quarry_view_scan *s,
     rc = view_settings_parse(info->record.settings, &settings, err);
     if (rc == 0) {
         rc = check_follower(info, &settings, o, err);
+        if (rc == 0 && o->source_rights)
+            rc = check_source(s->core.quarry, info->record.table, err);
         if (rc == 0)
             rc = open_columns(s, &settings, o, err);
         if (rc)
