@@ -1,6 +1,7 @@
 /* Filters in the wire format of google.bigtable.v2.RowFilter.
  *
- *     RowFilter       a field of filter_kinds.def; of several the last
+ *     RowFilter       a field of filter_kinds.def; of several the last; of none
+ *                     pass_all_filter
  *     Chain, Interleave   filters 1 (repeated)
  *     Condition       predicate 1, true 2, false 3
  *     ColumnRange     family 1, start_closed 2, start_open 3, end_closed 4,
@@ -362,8 +363,8 @@ decode_filter(struct decoder *d, struct slice bytes, unsigned depth)
         f = decode_field(d, &field, depth);
     }
     d->bad |= c.bad;
-    if (!f && !d->bad) /* An empty message: nothing is set. */
-        f = filter_new_parts(FILTER_CHAIN, NULL, 0);
+    if (!f && !d->bad) /* Nothing is set, and nothing filtered. */
+        f = filter_new(FILTER_PASS_ALL);
     return f;
 }
 

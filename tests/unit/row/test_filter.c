@@ -353,7 +353,27 @@ START_TEST(test_a_wrapped_field_number)
 
 END_TEST
 
+/* A message that sets nothing passes all cells, alone and as a part: Beam sends
+ * one for "no filter", other clients begin chains with one.
+ */
+START_TEST(test_an_empty_message_passes_all)
+{
+    struct slice parts = SLICE_LIT("\x0a\x04\x0a\x00\x0a\x00");
+    struct quarry_filter *alone;
+    struct quarry_filter *chain;
+    ck_assert_int_eq(filter_decode(SLICE_EMPTY, &alone, &err), 0);
+    ck_assert_int_eq(alone->kind, FILTER_PASS_ALL);
+    ck_assert_int_eq(filter_decode(parts, &chain, &err), 0);
+    ck_assert_int_eq(chain->kind, FILTER_CHAIN);
+    ck_assert_int_eq(chain->parts[1]->kind, FILTER_PASS_ALL);
+    filter_unref(alone);
+    filter_unref(chain);
+}
+
+END_TEST
+
 TEST_MAIN("filter",
+          test_an_empty_message_passes_all,
           test_a_wrapped_field_number,
           test_leaves,
           test_combinations,
