@@ -95,10 +95,16 @@ static int bad_autoscaling(const char *what, struct err *err)
     return err_set(err, ERR_INVALID, "cluster_autoscaling_config: %s", what);
 }
 
-/* @gib is a target in GiB a node; 0 stands for the least. */
+/* The least target of storage, in GiB a node. */
+static uint64_t least_storage(bool is_hdd)
+{
+    return is_hdd ? 8192 : 2560;
+}
+
+/* 0 stands for the least. */
 static bool is_storage_target(uint64_t gib, bool is_hdd)
 {
-    uint64_t least = is_hdd ? 8192 : 2560;
+    uint64_t least = least_storage(is_hdd);
     return gib == 0 || (gib >= least && gib <= 2 * least);
 }
 
@@ -150,6 +156,58 @@ nodes_of(struct slice message, struct slice autoscaling, bool is_new)
         nodes, pb_find_integer(limits, PB_AutoscalingLimits_max_serve_nodes));
 }
 
+/* Append the cluster_config of @autoscaling, with a target of storage. */
+static void
+put_autoscaling(struct slice autoscaling, bool is_hdd, struct buf *out)
+{
+    struct buf targets = BUF_INIT;
+    struct buf inner = BUF_INIT;
+    struct buf config = BUF_INIT;
+    buf_append_slice(
+        &targets,
+        pb_find(autoscaling, PB_ClusterAutoscalingConfig_autoscaling_targets));
+    if (pb_find_integer(
+            buf_slice(&targets),
+            PB_AutoscalingTargets_storage_utilization_gib_per_node) == 0)
+        pb_put_integer(&targets,
+                       PB_AutoscalingTargets_storage_utilization_gib_per_node,
+                       (int64_t)least_storage(is_hdd));
+    pb_copy_fields(&inner, autoscaling,
+                   PB_ClusterAutoscalingConfig_autoscaling_targets, false);
+    pb_put_bytes(&inner, PB_ClusterAutoscalingConfig_autoscaling_targets,
+                 buf_slice(&targets));
+    pb_put_bytes(&config, PB_ClusterConfig_cluster_autoscaling_config,
+                 buf_slice(&inner));
+    pb_put_bytes(out, PB_Cluster_cluster_config, buf_slice(&config));
+    buf_close(&targets);
+    buf_close(&inner);
+    buf_close(&config);
+}
+
+/* Append @message, checked, as it is kept: it is ready, and has @nodes. */
+static void keep_cluster(struct slice message,
+                         struct slice autoscaling,
+                         uint64_t nodes,
+                         struct buf *out)
+{
+    uint64_t storage =
+        pb_find_integer(message, PB_Cluster_default_storage_type);
+    struct buf most = BUF_INIT;
+    struct buf rest = BUF_INIT;
+    pb_copy_fields(&most, message, PB_Cluster_state, false);
+    pb_copy_fields(&rest, buf_slice(&most), PB_Cluster_cluster_config, false);
+    pb_copy_fields(out, buf_slice(&rest), PB_Cluster_serve_nodes, false);
+    buf_close(&most);
+    buf_close(&rest);
+    if (autoscaling.len)
+        put_autoscaling(autoscaling, storage == PB_StorageType_HDD, out);
+    pb_put_integer(out, PB_Cluster_state, PB_Cluster_State_READY);
+    pb_put_integer(out, PB_Cluster_serve_nodes, (int64_t)nodes);
+    if (storage == 0)
+        pb_put_integer(out, PB_Cluster_default_storage_type,
+                       PB_StorageType_SSD);
+}
+
 static int complete_cluster(struct gateway *g,
                             struct slice message,
                             bool is_new,
@@ -159,16 +217,15 @@ static int complete_cluster(struct gateway *g,
     struct slice autoscaling =
         pb_find(pb_find(message, PB_Cluster_cluster_config),
                 PB_ClusterConfig_cluster_autoscaling_config);
-    uint64_t storage =
-        pb_find_integer(message, PB_Cluster_default_storage_type);
+    bool is_hdd = pb_find_integer(message, PB_Cluster_default_storage_type) ==
+                  PB_StorageType_HDD;
     uint64_t nodes = pb_find_integer(message, PB_Cluster_serve_nodes);
-    struct buf rest = BUF_INIT;
     int rc = 0;
     (void)g;
     if (nodes > INT32_MAX)
         return err_set(err, ERR_INVALID, "serve_nodes must not be negative");
     if (autoscaling.len)
-        rc = check_autoscaling(autoscaling, storage == PB_StorageType_HDD, err);
+        rc = check_autoscaling(autoscaling, is_hdd, err);
     if (rc)
         return rc;
     nodes = nodes_of(message, autoscaling, is_new);
@@ -178,14 +235,7 @@ static int complete_cluster(struct gateway *g,
         return err_set(err, ERR_INVALID,
                        "node_scaling_factor 2X: %llu nodes are not in pairs",
                        (unsigned long long)nodes);
-    pb_copy_fields(&rest, message, PB_Cluster_state, false);
-    pb_copy_fields(out, buf_slice(&rest), PB_Cluster_serve_nodes, false);
-    buf_close(&rest);
-    pb_put_integer(out, PB_Cluster_state, PB_Cluster_State_READY);
-    pb_put_integer(out, PB_Cluster_serve_nodes, (int64_t)nodes);
-    if (storage == 0)
-        pb_put_integer(out, PB_Cluster_default_storage_type,
-                       PB_StorageType_SSD);
+    keep_cluster(message, autoscaling, nodes, out);
     return 0;
 }
 
@@ -245,13 +295,25 @@ int admin_each_cluster(struct gateway *g,
 
 /* --- create -------------------------------------------------------------- */
 
+/* Append @kept as it is shown to who has created it: with the number of nodes
+ * that was asked for in @given, none where autoscaling finds it. */
+static void put_as_asked(struct slice kept, struct slice given, struct buf *out)
+{
+    uint64_t asked = pb_find_integer(given, PB_Cluster_serve_nodes);
+    pb_copy_fields(out, kept, PB_Cluster_serve_nodes, false);
+    if (asked)
+        pb_put_integer(out, PB_Cluster_serve_nodes, (int64_t)asked);
+}
+
 int admin_create_cluster(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
     struct slice request = grpc_request(call);
+    struct slice given = pb_find(request, PB_CreateClusterRequest_cluster);
     struct resource_name name;
     struct buf message = BUF_INIT;
     struct buf kept = BUF_INIT;
+    struct buf shown = BUF_INIT;
     int rc = resource_name_parse_kind(
         pb_find(request, PB_CreateClusterRequest_parent), "", &name, err);
     if (rc)
@@ -260,17 +322,17 @@ int admin_create_cluster(void *ctx, struct grpc_call *call, struct err *err)
     buf_clear(&kept);
     name.id = pb_find(request, PB_CreateClusterRequest_cluster_id);
     if (rc == 0)
-        rc = resource_create(g, &cluster_kind, &name,
-                             pb_find(request, PB_CreateClusterRequest_cluster),
-                             err);
+        rc = resource_create(g, &cluster_kind, &name, given, err);
     if (rc == 0)
         rc = resource_get(g, &cluster_kind, &name, &kept, err);
     if (rc == 0) {
-        resource_put(&message, &cluster_kind, &name, buf_slice(&kept));
+        put_as_asked(buf_slice(&kept), given, &shown);
+        resource_put(&message, &cluster_kind, &name, buf_slice(&shown));
         rc = admin_reply_operation(g, call, "Cluster", "CreateClusterMetadata",
                                    buf_slice(&message), err);
     }
     buf_close(&message);
+    buf_close(&shown);
     buf_close(&kept);
     return rc;
 }

@@ -1,7 +1,9 @@
 /* The instance admin API: app profiles. Their routing policy is kept and given
  * back, though there is one cluster to route to; what they allow is enforced
  * (app_profile.h). `priority` is the older way to set
- * `standard_isolation.priority`, and is kept as that.
+ * `standard_isolation.priority`, and is kept as that. As in the service, which
+ * the clients' own tests show, a profile without an isolation gets the highest
+ * priority, and none has an etag: of two updates the last one counts.
  */
 #include <string.h>
 
@@ -14,8 +16,14 @@
 
 #define DEFAULT_ID APP_PROFILE_DEFAULT
 
-/* Every instance has the profile "default"; a list shows it only if it is the
- * only one. */
+static void put_priority(struct buf *out, uint64_t priority)
+{
+    size_t opened = pb_open(out, PB_AppProfile_standard_isolation);
+    pb_put_integer(out, PB_StandardIsolation_priority, (int64_t)priority);
+    pb_close(out, opened);
+}
+
+/* Every instance has the profile "default". */
 static bool implied_profile(struct gateway *g,
                             const struct resource_name *name,
                             struct buf *out)
@@ -24,6 +32,7 @@ static bool implied_profile(struct gateway *g,
     if (!slice_eq_str(name->id, DEFAULT_ID))
         return false;
     pb_put_bytes(out, PB_AppProfile_multi_cluster_routing_use_any, SLICE_EMPTY);
+    put_priority(out, PB_AppProfile_Priority_PRIORITY_HIGH);
     return true;
 }
 
@@ -76,13 +85,6 @@ static const struct message_rule profile_rules[] = {
 static const struct message_type profile_type =
     MESSAGE_TYPE(AppProfile, profile_rules);
 
-static void put_priority(struct buf *out, uint64_t priority)
-{
-    size_t opened = pb_open(out, PB_AppProfile_standard_isolation);
-    pb_put_integer(out, PB_StandardIsolation_priority, (int64_t)priority);
-    pb_close(out, opened);
-}
-
 /* As the API demands: `priority` sets `standard_isolation.priority`. */
 static void translate_profile(struct slice given, struct buf *out)
 {
@@ -115,6 +117,9 @@ static int complete_profile(struct gateway *g,
         return err_set(err, ERR_INVALID,
                        "AppProfile.single_cluster_routing: no cluster_id");
     buf_append_slice(out, message);
+    if (!pb_has_field(message, PB_AppProfile_standard_isolation) &&
+        !pb_has_field(message, PB_AppProfile_data_boost_isolation_read_only))
+        put_priority(out, PB_AppProfile_Priority_PRIORITY_HIGH);
     return 0;
 }
 
@@ -123,8 +128,6 @@ const struct resource_kind app_profile_kind = {
     .word = "appProfiles",
     .update_metadata = "UpdateAppProfileMetadata",
     .fields = &profile_type,
-    .has_etag = true,
-    .field_description = PB_AppProfile_description,
     .implied = implied_profile,
     .translate = translate_profile,
     .complete = complete_profile,
@@ -162,7 +165,7 @@ struct listing {
     struct resource_name name;
     struct buf *out;
     size_t prefix_bytes;
-    size_t count;
+    bool has_default; /* Somebody has changed it, so that it is kept. */
 };
 
 static void
@@ -172,7 +175,7 @@ put_profile(struct listing *l, struct slice id, struct slice message)
     l->name.id = id;
     resource_put(l->out, &app_profile_kind, &l->name, message);
     pb_close(l->out, opened);
-    l->count++;
+    l->has_default |= slice_eq_str(id, DEFAULT_ID);
 }
 
 static int visit_profile(void *ctx,
@@ -200,7 +203,7 @@ int admin_list_app_profiles(void *ctx, struct grpc_call *call, struct err *err)
         rc = registry_each(g->own, buf_slice(&text), visit_profile, &l, err);
     }
     buf_clear(&text);
-    if (rc == 0 && l.count == 0) {
+    if (rc == 0 && !l.has_default) {
         l.name.id = SLICE_LIT(DEFAULT_ID);
         (void)implied_profile(g, &l.name, &text);
         put_profile(&l, SLICE_LIT(DEFAULT_ID), buf_slice(&text));

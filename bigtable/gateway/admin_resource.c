@@ -4,9 +4,6 @@
  */
 #include "bigtable/gateway/admin_resource.h"
 
-#include <inttypes.h>
-
-#include "base/core/hash.h"
 #include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
 #include "bigtable/gateway/resource_registry.h"
@@ -18,7 +15,6 @@ enum {
     UPDATE_RESOURCE = PB_PartialUpdateInstanceRequest_instance,
     UPDATE_MASK = PB_PartialUpdateInstanceRequest_update_mask,
     FIELD_NAME = PB_Instance_name,
-    FIELD_ETAG = PB_AppProfile_etag,
 };
 
 #define SAME(a, b) STATIC_ASSERT((int)PB_##a == (int)PB_##b, #a " and " #b)
@@ -45,17 +41,6 @@ static void key_of(const struct resource_kind *k,
     admin_key(out, name->instance, k->word, name->id);
 }
 
-/* The etag leaves the description out, since official clients expect it to stay
- * when only that changes. */
-static void
-put_etag(const struct resource_kind *k, struct slice kept, struct buf *out)
-{
-    struct buf compared = BUF_INIT;
-    pb_copy_fields(&compared, kept, k->field_description, false);
-    buf_printf(out, "%016" PRIx64, hash64_slice(buf_slice(&compared)));
-    buf_close(&compared);
-}
-
 void resource_put(struct buf *out,
                   const struct resource_kind *k,
                   const struct resource_name *name,
@@ -63,12 +48,6 @@ void resource_put(struct buf *out,
 {
     admin_put_name(out, FIELD_NAME, name->project, name->instance, k->word,
                    name->id);
-    if (k->has_etag) {
-        struct buf etag = BUF_INIT;
-        put_etag(k, message, &etag);
-        pb_put_bytes(out, FIELD_ETAG, buf_slice(&etag));
-        buf_close(&etag);
-    }
     buf_append_slice(out, message);
 }
 
@@ -151,26 +130,6 @@ int resource_handle_get(struct gateway *g,
     return rc ? rc : grpc_send(call, b, err);
 }
 
-/* Fail with ERR_ABORTED if @update carries the etag of another version. */
-static int check_etag(const struct resource_kind *k,
-                      struct slice old,
-                      struct slice update,
-                      struct err *err)
-{
-    struct slice given =
-        k->has_etag ? pb_find(update, FIELD_ETAG) : SLICE_EMPTY;
-    struct buf etag = BUF_INIT;
-    bool same;
-    put_etag(k, old, &etag);
-    same = given.len == 0 || slice_eq(given, buf_slice(&etag));
-    buf_close(&etag);
-    return same ? 0
-                : err_set(err, ERR_ABORTED,
-                          "etag mismatch: the %s was changed meanwhile (get it "
-                          "and try again)",
-                          k->type);
-}
-
 /* Append @old as @update changes it. */
 static int admin_resource_merge(struct gateway *g,
                                 const struct resource_kind *k,
@@ -214,8 +173,6 @@ static int merge_kept(struct gateway *g,
     rc = registry_get(g->own, buf_slice(&key), &old, &found, err);
     if (rc == 0 && !found)
         rc = resource_get(g, k, name, &old, err);
-    if (rc == 0)
-        rc = check_etag(k, buf_slice(&old), update, err);
     if (rc == 0)
         rc =
             admin_resource_merge(g, k, buf_slice(&old), update, mask, out, err);

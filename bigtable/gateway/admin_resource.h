@@ -14,8 +14,6 @@ struct resource_kind {
     const char *word;            /* "clusters"; "": the instance itself. */
     const char *update_metadata; /* "UpdateClusterMetadata". */
     const struct message_type *fields;
-    bool has_etag; /* In field 2: made of what is kept but the description. */
-    unsigned field_description; /* 0: it has none. */
     /* Append the message of a resource that exists without having been created;
      * false: there is none of this name. */
     bool (*implied)(struct gateway *g,

@@ -56,10 +56,11 @@ static nghttp2_nv trace_header(const struct grpc_call *call,
 #define PARAMS_HEADER "x-goog-ext-425905942-bin"
 
 /* Where the reply comes from, which clients read in headers or in trailers.
- * Adds to @nv, and returns how many: one at most. */
+ * A reply of GRPC_NOT_FOUND comes from nowhere: clients count such calls as
+ * global. Adds to @nv, and returns how many: one at most. */
 static size_t params_header(const struct grpc_call *call, nghttp2_nv *nv)
 {
-    if (*call->params == '\0')
+    if (*call->params == '\0' || call->code == GRPC_NOT_FOUND)
         return 0;
     *nv = grpc_reply_header(PARAMS_HEADER, slice_str(call->params));
     return 1;

@@ -151,10 +151,11 @@ static void check_field(const struct kind *k, const struct sent *f)
 
 /* --- The messages -------------------------------------------------------- */
 
-#define LABEL       "\x0a\x01k\x12\x01v"
-#define TIME        "\x08\x0a"
-#define AUTOSCALING "\x0a\x0a\x0a\x04\x08\x02\x10\x05\x12\x02\x10\x32"
-#define KEY_FIELD   "\x0a\x08\x0a\x02id\x12\x02\x12\x00"
+#define LABEL "\x0a\x01k\x12\x01v"
+#define TIME  "\x08\x0a"
+#define AUTOSCALING                                                            \
+    "\x0a\x0d\x0a\x04\x08\x02\x10\x05\x12\x05\x10\x32\x18\x80\x14"
+#define KEY_FIELD "\x0a\x08\x0a\x02id\x12\x02\x12\x00"
 
 static const struct sent instance_fields[] = {
     MESSAGE("name", 1, IGNORED, "projects/p/instances/other"),
@@ -335,9 +336,12 @@ static void run_params(void *arg)
                          GRPC_OK);
         ck_assert_str_eq(reply.params, params);
         ck_assert_int_eq(reply.params_count, 2); /* Headers and trailers. */
-        ck_assert_int_eq(read_as("nobody"), GRPC_NOT_FOUND);
+        ck_assert_int_eq(write_cell("r", "f", "q", 1, SLICE_LIT("v")),
+                         GRPC_INVALID_ARGUMENT);
         ck_assert_str_eq(reply.params, params);
         ck_assert_int_eq(reply.params_count, 1); /* A status alone. */
+        ck_assert_int_eq(read_as("nobody"), GRPC_NOT_FOUND);
+        ck_assert_int_eq(reply.params_count, 0); /* It is nowhere. */
     }
     ck_assert_int_eq(call_named(DATA "PingAndWarm", INSTANCE), GRPC_OK);
     ck_assert_str_eq(reply.params, params);
@@ -426,7 +430,9 @@ static int create_with(const char *method,
 
 static void run_clusters(void *arg)
 {
-    /* Limits 2 to 5, CPU 50 %. */
+    /* Limits 2 to 5, CPU 50 %; what is kept has the least of SSDs, 2560 GiB. */
+    static const struct sent asked = MESSAGE(
+        "asked", 7, 0, "\x0a\x0a\x0a\x04\x08\x02\x10\x05\x12\x02\x10\x32");
     static const struct sent scaling =
         MESSAGE("cluster_config", 7, KEPT, AUTOSCALING);
     static const struct sent bad[] = {
@@ -455,8 +461,10 @@ static void run_clusters(void *arg)
             GRPC_INVALID_ARGUMENT);
     ck_assert_int_eq(create_with(INSTANCES "CreateCluster", "c", odd, 2),
                      GRPC_INVALID_ARGUMENT);
-    ck_assert_int_eq(create_with(INSTANCES "CreateCluster", "c", &scaling, 1),
+    ck_assert_int_eq(create_with(INSTANCES "CreateCluster", "c", &asked, 1),
                      GRPC_OK);
+    ck_assert(has_field(operation_response(), &scaling));
+    ck_assert_uint_eq(pb_find_integer(operation_response(), 4), 0);
     ck_assert_int_eq(call_named(INSTANCES "GetCluster", CLUSTER), GRPC_OK);
     ck_assert(has_field(reply_message(), &scaling));
     ck_assert_uint_eq(pb_find_integer(reply_message(), 4), 2);
@@ -541,6 +549,17 @@ static int sample_as(const char *method, const char *name, const char *profile)
     return call(method, &b);
 }
 
+/* How many fields @message has: of a list, how many things. */
+static size_t field_count(struct slice message)
+{
+    struct cursor c = cursor_make(message);
+    struct pb_field ignored;
+    size_t count = 0;
+    while (pb_next(&c, &ignored))
+        count++;
+    return count;
+}
+
 static void run_profiles(void *arg)
 {
     static const struct sent single[] = {MESSAGE("single_cluster_routing", 6,
@@ -555,6 +574,8 @@ static void run_profiles(void *arg)
                 "\x0a\x05"
                 "first"),
         MESSAGE("data_boost_isolation_read_only", 10, KEPT, "\x08\x01")};
+    static const struct sent highest =
+        MESSAGE("standard_isolation", 11, KEPT, "\x08\x03");
     static const struct sent stale = MESSAGE("etag", 2, KEPT, "stale");
     (void)arg;
     open_instance();
@@ -565,13 +586,14 @@ static void run_profiles(void *arg)
         create_with(INSTANCES "CreateAppProfile", "both", single, 2), GRPC_OK);
     ck_assert(has_field(reply_message(), &single[0]));
     ck_assert(has_field(reply_message(), &standard));
-    ck_assert_uint_gt(pb_find(reply_message(), 2).len, 0); /* Its etag. */
+    ck_assert_uint_eq(pb_find(reply_message(), 2).len, 0); /* No etag. */
     ck_assert_int_eq(
         create_with(INSTANCES "CreateAppProfile", "boost", boost, 2), GRPC_OK);
     ck_assert(has_field(reply_message(), &boost[1]));
     ck_assert_int_eq(
         create_with(INSTANCES "CreateAppProfile", "any", profile_base, 1),
         GRPC_OK);
+    ck_assert(has_field(reply_message(), &highest));
     ck_assert_int_eq(update(INSTANCES "UpdateAppProfile",
                             INSTANCE "/appProfiles/boost", &standard,
                             "standard_isolation"),
@@ -585,7 +607,11 @@ static void run_profiles(void *arg)
     ck_assert_int_eq(update(INSTANCES "UpdateAppProfile",
                             INSTANCE "/appProfiles/boost", &stale,
                             "description"),
-                     GRPC_ABORTED);
+                     GRPC_OK); /* As the service: the last one counts. */
+    /* A list has those three and the default one. */
+    ck_assert_int_eq(call_named(INSTANCES "ListAppProfiles", INSTANCE),
+                     GRPC_OK);
+    ck_assert_uint_eq(field_count(reply_message()), 4);
     /* Calls that name it. */
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(read_as("nobody"), GRPC_NOT_FOUND);
