@@ -13,6 +13,9 @@ clients_work=$(mktemp -d)
 clients_pid=
 clients_cluster=
 clients_cell=() # What a server is told to join the cluster.
+clients_options=() # What a suite wants it to be told besides.
+clients_helpers=() # Processes that a suite has started.
+clients_at= # Where a suite wants it; empty: a free port.
 
 skip() {
     echo "SKIPPED: $1"
@@ -34,6 +37,7 @@ clients_stop() {
 
 clients_end() {
     clients_stop
+    [ ${#clients_helpers[@]} -eq 0 ] || kill "${clients_helpers[@]}" 2>/dev/null
     rm -rf "$clients_work"
 }
 trap clients_end EXIT
@@ -42,13 +46,13 @@ trap clients_end EXIT
 server_start() {
     local ports
     mapfile -t ports < <(python3 "$tree/tests/cli/ports.py" 2)
-    clients_address=127.0.0.1:${ports[0]}
+    clients_address=${clients_at:-127.0.0.1:${ports[0]}}
     : >"$clients_work/ready"
     # DuckDB keeps what it made for the process.
     ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 "$quarry" server \
         --data "$clients_work/data" --roles gateway \
         --listen "127.0.0.1:${ports[1]}" --bigtable-api "$clients_address" \
-        --log "$clients_work/log" "$@" >"$clients_work/ready" &
+        --log "$clients_work/log" "${clients_options[@]}" "$@" >"$clients_work/ready" &
     clients_pid=$!
     for _ in $(seq 600); do
         grep -q '^ready' "$clients_work/ready" && return
@@ -91,8 +95,14 @@ checkout() {
         skip "\$$2 does not name a checkout of $1"
 }
 
-# maven_classpath DIRECTORY GROUP:ARTIFACT:VERSION…: the packages and all that
-# they need, named in DIRECTORY/classpath.
+# results_expect CLASS: a class that left no results has failed.
+results_expect() {
+    [ -s "$clients_work/$1.xml" ] || echo "<testsuite><testcase" \
+        "name=\"$1\"><error/></testcase></testsuite>" >"$clients_work/$1.xml"
+}
+
+# maven_classpath DIRECTORY GROUP:ARTIFACT:VERSION[:CLASSIFIER]…: the packages and
+# all that they need, named in DIRECTORY/classpath.
 maven_classpath() {
     local dir=$1 artifact
     shift
@@ -102,9 +112,10 @@ maven_classpath() {
         echo '<project><modelVersion>4.0.0</modelVersion><groupId>t</groupId>'
         echo '<artifactId>t</artifactId><version>1</version><dependencies>'
         for artifact; do
-            echo "$artifact" | sed 's|^\(.*\):\(.*\):\(.*\)$|<dependency>\
-<groupId>\1</groupId><artifactId>\2</artifactId><version>\3</version>\
-</dependency>|'
+            echo "$artifact" | sed -E 's|^([^:]*):([^:]*):([^:]*):?(.*)$|\
+<dependency><groupId>\1</groupId><artifactId>\2</artifactId>\
+<version>\3</version><classifier>\4</classifier></dependency>|;
+s|<classifier></classifier>||'
         done
         echo '</dependencies></project>'
     } >"$dir/pom.xml"

@@ -1,9 +1,9 @@
 # Go, integration tests as against the service
+. "$here/service.sh"
 suite_version=1.58.0
 go_home=$cache/go-$suite_version
-# Not run: fake servers of their own for sessions, Google's direct paths, what
-# Cloud Monitoring has, and keys of its key management.
-go_skipped='SessionVRpc|BuiltInMetrics|DirectPath|AdminCreateInstance$|CMEK'
+# Not run: fake servers of their own for sessions, and what Cloud Monitoring has.
+go_skipped='SessionVRpc|BuiltInMetrics'
 
 suite_prepare() {
     command -v go >/dev/null || skip "there is no go"
@@ -19,15 +19,27 @@ suite_prepare() {
             skip "go cannot fetch or build the client"
     fi
     exec 9>&-
+    service_certificate
+    service_account p
+    service_tokens
+    service_names
+}
+
+# As against the service: its names lead to the server for these processes alone.
+go_service() {
+    # Without a cloud there is no server of metadata to wait for.
+    GCE_METADATA_HOST=127.0.0.1:9 SSL_CERT_FILE=$clients_work/tls.crt \
+        GOOGLE_APPLICATION_CREDENTIALS=$clients_work/account.json \
+        unshare --mount sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' \
+        "$clients_work/hosts" "$@"
 }
 
 suite_run() {
-    # Without a cloud there is no server of metadata to wait for.
-    export BIGTABLE_EMULATOR_HOST=$clients_address GCE_METADATA_HOST=127.0.0.1:9
     suite_instance p it it-cluster || return
-    (cd "$go_home" && timeout 1800 ./suite -test.run TestIntegration -test.v \
-        -test.skip "$go_skipped" -it.use-prod -it.project p -it.instance it \
-        -it.cluster it-cluster -it.table mytable) | tee "$clients_work/go.out"
+    (cd "$go_home" && go_service timeout 1800 ./suite \
+        -test.run TestIntegration -test.v -test.skip "$go_skipped" \
+        -it.use-prod -it.project p -it.instance it -it.cluster it-cluster \
+        -it.table mytable) | tee "$clients_work/go.out"
     python3 "$here/results.py" go "$clients_work/go.out" "$clients_work/go.xml"
 }
 
@@ -59,5 +71,5 @@ func main() {
 	}
 }
 GO
-        go run ./instance "$@")
+        go build -o make_instance ./instance && go_service ./make_instance "$@")
 }

@@ -1,17 +1,31 @@
-# Java, integration tests by the profile for emulators; $QUARRY_JAVA_BIGTABLE: a checkout of java-bigtable at v2.67.0
+# Java, integration tests as against the service; $QUARRY_JAVA_BIGTABLE: a checkout of java-bigtable at v2.67.0
+. "$here/service.sh"
 suite_version=2.67.0
 java_home=$cache/java-$suite_version
+java_module=$java_home/google-cloud-bigtable
+# Not run: what Cloud Monitoring has.
+java_skipped='BuiltinMetricsIT'
+
+java_classpath() {
+    echo "$java_home:$java_module/target/test-classes:$java_module/target/classes:$(
+        cat "$java_home/classpath")"
+}
 
 # The modules that it needs beside its own are those of Maven Central, so that
 # nothing is downloaded but packages.
 java_maven() {
-    (cd "$java_home" && MAVEN_OPTS=-Xmx512m mvn -B -ntp \
+    (cd "$java_home" && MAVEN_OPTS=-Xmx512m mvn -B -ntp -q \
         -Dmaven.repo.local="$cache/maven" -pl google-cloud-bigtable \
-        -Denforcer.skip -Dclirr.skip -Dcheckstyle.skip "$@")
+        -Denforcer.skip -Dclirr.skip -Dcheckstyle.skip "$@") \
+        >"$clients_work/mvn" 2>&1 || {
+        grep -m 3 ERROR "$clients_work/mvn"
+        skip "Maven cannot build the client's tests"
+    }
 }
 
 suite_prepare() {
-    command -v mvn >/dev/null || skip "there is no mvn"
+    command -v mvn >/dev/null && command -v javac >/dev/null ||
+        skip "there is no mvn or no javac"
     exec 9>"$cache/java.lock"
     flock 9
     if [ ! -f "$java_home/complete" ]; then
@@ -20,38 +34,53 @@ suite_prepare() {
         git clone -q "$QUARRY_JAVA_BIGTABLE" "$java_home" 2>/dev/null
         git -C "$java_home" checkout -q "v$suite_version" 2>/dev/null ||
             skip "the checkout has no v$suite_version"
-        java_maven -q test-compile -DskipTests >"$clients_work/mvn" 2>&1 || {
-            grep -m 3 ERROR "$clients_work/mvn"
-            skip "Maven cannot build the client's tests"
-        }
+        java_maven test-compile -DskipTests
         touch "$java_home/complete"
     fi
+    [ -s "$java_home/classpath" ] ||
+        java_maven dependency:build-classpath -DincludeScope=test \
+            -Dmdep.outputFile="$java_home/classpath"
+    javac -nowarn -cp "$(java_classpath)" -d "$java_home" \
+        "$here"/java/*.java 2>"$clients_work/javac" || {
+        tail -5 "$clients_work/javac"
+        skip "javac cannot build what runs the tests"
+    }
     exec 9>&-
+    service_certificate
+    service_account p
 }
 
-# Each class of tests starts an "emulator", PROGRAM [-host [H]] -port N, and makes
-# a table in it: a gateway of its own, to a directory of its own or to the cluster.
-java_emulator() {
-    local other='$(python3 '"$tree"'/tests/cli/ports.py 1)'
-    echo '#!/bin/sh'
-    echo 'while [ "$1" != -port ]; do shift; done'
-    echo "data=\$(mktemp -d $clients_work/emulator.XXXXXX)"
-    if [ -n "$clients_cluster" ]; then
-        echo "$quarry -t cluster:$clients_cluster table drop" \
-            "fake-instance.default-table >/dev/null 2>&1"
-    fi
-    echo "exec $quarry server --data \$data --roles gateway" \
-        "--listen 127.0.0.1:$other --bigtable-api 127.0.0.1:\$2" \
-        "${clients_cell[*]}"
+# The classes that $QUARRY_JAVA_TESTS matches, or all.
+java_tests() {
+    (cd "$java_module/target/test-classes" &&
+        find com -path '*/it/*IT.class' | sort) | sed 's|/|.|g; s|\.class$||' |
+        grep -Ev "$java_skipped" | grep -E "${QUARRY_JAVA_TESTS:-.}"
 }
 
+# java_run CLASS ARGUMENT…
+java_run() {
+    local port=${clients_address##*:}
+    # Without a cloud there is no server of metadata to wait for.
+    GCE_METADATA_HOST=127.0.0.1:9 \
+        GOOGLE_APPLICATION_CREDENTIALS=$clients_work/account.json \
+        timeout 900 java -Xmx1500m \
+        -cp "$(java_classpath)" \
+        -Djavax.net.ssl.trustStore="$clients_work/trusted" \
+        -Djavax.net.ssl.trustStorePassword=quarry \
+        -Djava.util.logging.config.file="$java_module/src/test/resources/logging.properties" \
+        -Dbigtable.env=cloud -Dbigtable.project=p -Dbigtable.instance=it \
+        -Dbigtable.table=default-table \
+        -Dbigtable.data-endpoint="localhost:$port" \
+        -Dbigtable.admin-endpoint="localhost:$port" \
+        "$@"
+}
+
+# The instance and the table that the tests are told of, made by the client.
 suite_run() {
-    java_emulator >"$clients_work/emulator"
-    chmod +x "$clients_work/emulator"
-    rm -rf "$java_home"/google-cloud-bigtable/target/failsafe-reports
-    java_maven -o -Pbigtable-emulator-it \
-        failsafe:integration-test@emulator-it -DskipITs=false \
-        -DskipTests=false -Dbigtable.emulator-path="$clients_work/emulator"
-    find "$java_home"/google-cloud-bigtable/target/failsafe-reports \
-        -name 'TEST-*.xml' -exec cp {} "$clients_work" \;
+    local class
+    java_run MakeInstance p it it-cluster default-table 0 || return
+    for class in $(java_tests); do
+        java_run JUnitRun "$clients_work/$class.xml" "$class"
+        results_expect "$class"
+    done
 }
