@@ -169,6 +169,22 @@ static int start_nodes(struct cli *cli,
     return rc;
 }
 
+/* A node that ran has ended: why? */
+static int check_running(const struct cluster *c, struct err *err)
+{
+    for (size_t i = 0; i < c->node_count; i++) {
+        const struct cluster_node *n = &c->nodes[i];
+        char *words;
+        if (n->is_elsewhere || cluster_node_pid(n))
+            continue;
+        words = cluster_node_last_words(n);
+        err_set(err, ERR_UNAVAILABLE, "node %s ended: %s", n->name, words);
+        mem_free(words);
+        return ERR_UNAVAILABLE;
+    }
+    return 0;
+}
+
 /* Wait until each service has a leader that serves. */
 static int await_leaders(struct cli *cli, struct cluster *c, struct err *err)
 {
@@ -178,6 +194,8 @@ static int await_leaders(struct cli *cli, struct cluster *c, struct err *err)
     struct patience p = patience_begin(cli, us);
     while (rc == 0) {
         rc = cluster_find_leaderless(cli, c, &role, err);
+        if (rc == 0)
+            rc = check_running(c, err);
         if (rc || !role || !has_patience(cli, &p))
             break;
         world_sleep_us(cli->world, POLL_US);

@@ -188,6 +188,12 @@ static void master_role_gather(void *role, struct metric_set *out)
     metric_put(out, METRIC_master_over_quota_tables, NULL, (double)over);
 }
 
+static int master_role_health(void *role, struct err *err)
+{
+    const struct master_host *h = role;
+    return master_health(h->master, err);
+}
+
 static uint64_t set_deadline(const struct master_host *h, uint64_t us)
 {
     return fiber_set_deadline(world_mono_ns(h->world) + us * 1000);
@@ -216,6 +222,7 @@ const struct role master_role = {
     .started = master_role_started,
     .status = master_role_status,
     .gather = master_role_gather,
+    .health = master_role_health,
     .stopping = master_role_stopping,
     .close = master_role_close,
 };

@@ -14,6 +14,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "bigtable/master/cluster_identity.h"
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/master_term.h"
 #include "bigtable/master/policies.h"
@@ -64,6 +65,17 @@ static int master_connect(struct master_term *r, struct err *err)
     return chubby_connect(r->world, &c, &r->chubby, err);
 }
 
+/* Before anything of the cluster is changed. */
+static int check_identity(struct master_term *r, struct err *err)
+{
+    int rc = cluster_identity_check(r->chubby, r->options->fs, err);
+
+    PRE(r->lock);
+    if (rc == ERR_EXISTS)
+        err_copy(&r->master->refusal, err);
+    return rc;
+}
+
 /* The first step: take the lock, whose sequencer all orders carry. */
 static int take_lock(struct master_term *r, struct err *err)
 {
@@ -82,6 +94,8 @@ static int take_lock(struct master_term *r, struct err *err)
         rc = chubby_acquire(r->lock, CHUBBY_EXCLUSIVE, err);
     if (rc == 0)
         rc = chubby_sequencer(r->lock, r->sequencer, err);
+    if (rc == 0)
+        rc = check_identity(r, err);
     if (rc == 0)
         rc = lock_state_next_server(r->chubby, &r->number, err);
     if (rc == 0)
@@ -347,6 +361,11 @@ static void master_run_terms(void *arg)
         if (!m->stopping && fiber_check(NULL) == 0)
             world_sleep_us(m->world, AGAIN_US);
     }
+}
+
+int master_health(const struct master *m, struct err *err)
+{
+    return m->refusal.code ? err_copy(err, &m->refusal) : 0;
 }
 
 static void set_default(uint64_t *option, uint64_t value)

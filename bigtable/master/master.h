@@ -96,6 +96,10 @@ struct master_status {
 
 /* The state of this master's term. false: it has none. Does not park. */
 bool master_get_status(struct master *m, struct master_status *out);
+/* Why this process cannot be the master of its cluster: ERR_EXISTS, the lock
+ * service has the state of another. 0: it can, as far as is known. Does not
+ * park. */
+MUST_CHECK int master_health(const struct master *m, struct err *err);
 /* The number of METADATA's tablets. Does not park. */
 uint64_t master_count_metadata(const struct master *m);
 /* Count tables with quotas, and those that are over a quota of size. 0 without

@@ -89,6 +89,7 @@ struct master {
     bool stopping;
     struct master_events events;
     struct master_term *term; /* NULL: it is not master. */
+    struct err refusal;       /* Why it cannot be; code 0: it can. */
 };
 
 typedef void (*master_term_fn)(struct master_term *r, void *arg);

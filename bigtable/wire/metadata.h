@@ -13,11 +13,13 @@
  *       /bigtable/tables/NAME     struct table_record: id and schema
  *       /bigtable/counters        struct cluster_counters, changed by
  *                                 conditional writes
+ *       /bigtable/cluster         the name that the cluster drew for itself
  *     file system, below /bigtable
  *       tables/NUMBER.sst         SSTables (STORE_TABLES_DIR)
  *       log/SERVER/               commit log of the tablet server SERVER (its
  *                                 number, %08llu)
  *       log/SERVER/sorted/        what LOG_SORT made of it
+ *       cluster/ID                the same name as /bigtable/cluster
  *
  * METADATA is table number 1, with one family, `t`, in memory. The row of a
  * tablet is metadata_key(table, end): all tablets of a table in order, each
@@ -69,12 +71,16 @@ struct schema;
 /* A bound above all timestamps that were given out, as text. */
 #define BIGTABLE_LOCK_TIMESTAMPS "/bigtable/timestamps"
 
+/* The name of the cluster, as text; the same is in the files (below). */
+#define BIGTABLE_LOCK_IDENTITY "/bigtable/cluster"
+
 #define BIGTABLE_FS_ROOT "/bigtable"
 /* Below it: data keys, where tables are encrypted (base/crypt/keyring.h). */
 #define BIGTABLE_KEYS "KEYS"
 /* Its file LOCK is held by the process that changes the keys. */
 #define BIGTABLE_KEYS_LOCK_DIR "keys"
 #define BIGTABLE_FS_LOGS       "log" /* Below it. */
+#define BIGTABLE_IDENTITY_DIR  "cluster"
 
 #define METADATA_TABLE    "METADATA"
 #define METADATA_TABLE_ID UINT64_C(1)

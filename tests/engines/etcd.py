@@ -75,6 +75,54 @@ class EtcdTest(lock_services.LockServiceTest):
             time.sleep(0.2)
         self.fail("none leads")
 
+    def put(self, row):
+        """Until it is acknowledged; the seconds that it took."""
+        begun = time.monotonic()
+        while "quarry:" in self.quarry("put", "t", row, "f:c=1", check=False):
+            self.assertLess(time.monotonic() - begun, 60)
+        return time.monotonic() - begun
+
+    def await_master(self):
+        deadline = time.monotonic() + 60
+        while not (master := self.leads("master")):
+            self.assertLess(time.monotonic(), deadline)
+        return master
+
+    def test_cluster_of_members(self):
+        """A cluster writes while the members of its etcd are restarted one by one,
+        the leader too, and nodes with the master and with tablets are killed."""
+        servers = self.start_servers(3)
+        os.environ["QUARRY_TARGET"] = "cluster:%s/quarry-cluster" % self.dir
+        self.addCleanup(os.environ.pop, "QUARRY_TARGET")
+        self.quarry("cluster", "start", "-n", "3", "--lock-service",
+                    self.service([s.port for s in servers]))
+        self.addCleanup(self.quarry, "cluster", "stop", check=False)
+        self.quarry("table", "create", "t", "--family", "f")
+        rows, longest = 0, 0
+        leader = self.find_leader(servers)
+        for s in [x for x in servers if x is not leader] + [leader]:
+            s.kill()
+            for _ in range(10):
+                longest = max(longest, self.put("row%03d" % rows))
+                rows += 1
+            s.restart()
+            self.find_leader(servers)
+        print("members restarted: the longest write took %.1f s" % longest)
+        longest = 0
+        for is_master in (True, False):
+            master = self.await_master()
+            node = master if is_master else \
+                next(n for n in ("n1", "n2", "n3") if n != master)
+            self.quarry("cluster", "kill", node)
+            longest = max(longest, self.put("row%03d" % rows))
+            rows += 1
+            self.quarry("cluster", "restart", node)
+            self.put("row%03d" % rows)
+            rows += 1
+        print("nodes killed: the longest write took %.1f s" % longest)
+        self.assertEqual(self.quarry("scan", "t", "--keys-only").count("row"), rows)
+        self.assertNotIn("failure", self.quarry("doctor", check=False))
+
     # --- of etcd alone ------------------------------------------------------
 
     def test_promises_of_three(self):

@@ -133,7 +133,9 @@ class LockServiceTest(unittest.TestCase):
     def test_latency(self):
         """Figures for the documentation."""
         [s] = self.start_servers(1)
-        print(self.suite(self.service([s.port]), "latency", 100))
+        service = self.service([s.port])
+        print(self.suite(service, "latency", 100))
+        print(self.suite(service, "sessions", 20))
 
     def test_killed_server(self):
         """A server that is killed and starts again keeps locks, and answers what
@@ -234,6 +236,31 @@ class LockServiceTest(unittest.TestCase):
             if role in line and line.startswith("n"):
                 return line.split()[0]
         return None
+
+    def test_path_of_another(self):
+        """A new cluster at a path that has another's state ends, and says so; the
+        other continues there, and a path of its own helps."""
+        [s] = self.start_servers(1)
+        service = self.service([s.port])
+        def start(name, where, check=True):
+            os.environ["QUARRY_TARGET"] = "cluster:%s/%s" % (self.dir, name)
+            self.addCleanup(self.quarry, "cluster", "stop", "--data", name,
+                            check=False)
+            return self.quarry("cluster", "start", "-n", "1", "--data", name,
+                               "--lock-service", where, check=check)
+        self.addCleanup(os.environ.pop, "QUARRY_TARGET")
+        start("one", service)
+        self.quarry("table", "create", "t", "--family", "f")
+        self.quarry("cluster", "stop", "--data", "one")
+        begun = time.monotonic()
+        said = start("two", service, check=False)
+        print("refused after %.1f s" % (time.monotonic() - begun))
+        self.assertRegex(said, "state of cluster [0-9a-f]{32}")
+        self.assertIn("path of its own", said)
+        start("one", service)
+        self.assertIn("t", self.quarry("table", "list"))
+        start("three", service + "-three")
+        self.assertNotIn("t\n", self.quarry("table", "list"))
 
     def test_cluster(self):
         """Tables, jobs and locks work on a cluster whose locks are there, also

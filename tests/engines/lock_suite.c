@@ -3,6 +3,7 @@
  *     lock_suite SERVICE all
  *     lock_suite SERVICE storm CLIENTS SECONDS SEED
  *     lock_suite SERVICE latency COUNT
+ *     lock_suite SERVICE sessions COUNT
  *     lock_suite SERVICE hold PATH            until its standard input ends
  *     lock_suite SERVICE take PATH
  *
@@ -65,10 +66,33 @@ static void print_median(const char *what, uint64_t *us, size_t count)
            (unsigned long long)us[count * 9 / 10]);
 }
 
-/* How long acquiring a free lock, writing and reading a file take. */
+/* How long a session takes to begin, and to end. */
+static void measure_sessions(size_t count)
+{
+    uint64_t *begin = mem_zalloc(count, sizeof(uint64_t));
+    uint64_t *end = mem_zalloc(count, sizeof(uint64_t));
+    struct world *w = run.suite.world;
+    struct suite_client a;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t t = world_mono_ns(w);
+        suite_join(&a, &run.suite);
+        begin[i] = (world_mono_ns(w) - t) / 1000;
+        t = world_mono_ns(w);
+        chubby_disconnect(a.chubby);
+        end[i] = (world_mono_ns(w) - t) / 1000;
+    }
+    print_median("begin a session", begin, count);
+    print_median("end it", end, count);
+    mem_free(begin);
+    mem_free(end);
+}
+
+/* How long acquiring and releasing a free lock, writing and reading a file
+ * take. */
 static void measure(size_t count)
 {
     uint64_t *acquire = mem_zalloc(count, sizeof(uint64_t));
+    uint64_t *release = mem_zalloc(count, sizeof(uint64_t));
     uint64_t *write = mem_zalloc(count, sizeof(uint64_t));
     uint64_t *read = mem_zalloc(count, sizeof(uint64_t));
     struct world *w = run.suite.world;
@@ -81,7 +105,9 @@ static void measure(size_t count)
         uint64_t t = world_mono_ns(w);
         ck_assert_int_eq(chubby_acquire(h, CHUBBY_EXCLUSIVE, NULL), 0);
         acquire[i] = (world_mono_ns(w) - t) / 1000;
+        t = world_mono_ns(w);
         ck_assert_int_eq(chubby_release(h, NULL), 0);
+        release[i] = (world_mono_ns(w) - t) / 1000;
         t = world_mono_ns(w);
         suite_write(h, "x");
         write[i] = (world_mono_ns(w) - t) / 1000;
@@ -90,11 +116,13 @@ static void measure(size_t count)
         read[i] = (world_mono_ns(w) - t) / 1000;
     }
     print_median("acquire", acquire, count);
+    print_median("release", release, count);
     print_median("write", write, count);
     print_median("read, not cached", read, count);
     chubby_close(h);
     chubby_disconnect(a.chubby);
     mem_free(acquire);
+    mem_free(release);
     mem_free(write);
     mem_free(read);
 }
@@ -151,6 +179,8 @@ static void run_words(void *arg)
         lock_suite_all(&run.suite);
     else if (strcmp(what, "latency") == 0 && run.count == 2)
         measure(strtoull(run.words[1], NULL, 10));
+    else if (strcmp(what, "sessions") == 0 && run.count == 2)
+        measure_sessions(strtoull(run.words[1], NULL, 10));
     else if (strcmp(what, "storm") == 0 && run.count == 4)
         (void)lock_suite_storm(&run.suite, strtoull(run.words[1], NULL, 10),
                                strtoull(run.words[2], NULL, 10) *
