@@ -45,7 +45,7 @@ static struct lease *server_session_adopt(struct chubby_server *s,
 }
 
 /* An earlier leader answered @l @quiet_ns ago at the latest, as several clocks
- * say: so much of its lease is over. It keeps three quarters, in which its
+ * say: that part of its lease is over. It keeps three quarters, in which its
  * client finds this leader. */
 static void server_session_shorten(struct lease *l, uint64_t quiet_ns)
 {

@@ -34,7 +34,7 @@
 #define BATCH_MAX   256
 #define DEPTH_MAX   1024
 #define KEY_BYTES   12 /* Digits. */
-/* Of memory that calls used, so much is kept for the next ones. */
+/* Of memory that calls used, this much is kept for the next ones. */
 #define KEEP_BYTES (32 << 20)
 
 enum workload_kind {

@@ -162,7 +162,7 @@ static const struct option run_options[] = {
      "results as text in aligned columns, as wide as the\n"
      "first 4,096 lines ask for"},
     {"fuel", 0, "N", "at most N instructions a record"},
-    {"memory", 0, "SIZE", "at most so much for a record and the tables"},
+    {"memory", 0, "SIZE", "at most this for a record and the tables"},
     {"table-output", 0, "TABLES",
      "tables to aggregate (* for all, the default); others are\n"
      "printed as they are emitted, with '' all of them"},

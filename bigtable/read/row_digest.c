@@ -16,7 +16,7 @@
 #define SEED_ENDS   UINT64_C(0x7175617272790003)
 /* Of a request; no schema has as many families. */
 #define FAMILIES_MAX ((size_t)65536)
-/* A cell counts so much beside its qualifier and its value. */
+/* A cell counts this beside its qualifier and its value. */
 #define CELL_BYTES 10
 
 struct row_digest {

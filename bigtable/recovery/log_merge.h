@@ -40,7 +40,7 @@ MUST_CHECK int log_merge_add_file(struct log_merge *m,
 /* @s, which is referenced. */
 void log_merge_add_segment(struct log_merge *m, struct sorted_segment *s);
 
-/* Replace *@out by the next batch, behind the first @skip mutations; empty: at
+/* Replace *@out by the next batch, after the first @skip mutations; empty: at
  * the end. */
 typedef int (*log_fetch_fn)(void *ctx,
                             uint64_t skip,
@@ -65,7 +65,7 @@ MUST_CHECK int log_merge_each(struct log_merge *m,
                               void *ctx,
                               struct err *err);
 
-/* Batches of about so much. */
+/* Bytes of a batch, about. */
 #define LOG_BATCH_BYTES ((size_t)1 << 20)
 
 /* Append a batch of what @s has of the rows [@start, @end) of @table behind

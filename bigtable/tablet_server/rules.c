@@ -51,10 +51,11 @@ static void forget_grants(struct table_rules *r)
 static bool is_administrator(const struct table_rules *r,
                              struct slice principal)
 {
-    const struct access_list *l = r->book->cluster->list;
+    const struct access_list *l;
 
     PRE(r->book);
     PRE(r->book->cluster);
+    l = r->book->cluster->list;
     return l && (access_rights(l, principal, SLICE_LIT("*")) & ACCESS_OWN);
 }
 

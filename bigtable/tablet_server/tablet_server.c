@@ -144,10 +144,8 @@ void server_spawn(struct tablet_server *s,
 
 void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg)
 {
-    struct task *t = task_start(s->world, "quarry-tablet", fn, arg);
-
     PRE(fn);
-    task_join(t);
+    task_join(task_start(s->world, "quarry-tablet", fn, arg));
 }
 
 /* --- METADATA ------------------------------------------------------------ */

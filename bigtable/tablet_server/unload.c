@@ -40,12 +40,12 @@ static void run_close(void *arg)
 
 static bool is_there(struct served *t)
 {
-    struct table_part_view *v = table_part_get_view(t->table);
-    bool there = v != NULL;
+    struct table_part_view *v;
 
     PRE(t->table);
+    v = table_part_get_view(t->table);
     table_part_view_unref(v);
-    return there;
+    return v != NULL;
 }
 
 static void unload_forget(struct tablet_server *s, struct served *t)

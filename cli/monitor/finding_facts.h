@@ -53,7 +53,7 @@ struct fact_node {
     uint64_t heard_at_us; /* When it last answered somebody; 0: not known. */
     bool has_clock;       /* The next two are known. */
     int64_t clock_us;     /* By how much its clock is ahead of the others'. */
-    uint64_t clock_slack_us; /* That may be wrong by so much. */
+    uint64_t clock_slack_us; /* That may be wrong by this. */
     struct fact_look now;
     struct fact_look before; /* Some seconds earlier. */
     const struct fact_series *series;

@@ -4,7 +4,7 @@
  *     TSV   ROW, FAMILY:QUALIFIER, TIME, VALUE, escaped, with tabs between them
  *     JSON  {"row": …, "cells": [{"family": …, "qualifier": …, "timestamp_us":
  *           …, "value": …}, …]}, strings that are not UTF-8 as …_base64
- *     CSV   behind the line "row,family,qualifier,timestamp_us,value", fields
+ *     CSV   after the line "row,family,qualifier,timestamp_us,value", fields
  *           that are not UTF-8 as "base64:…"
  *
  * A record is a line, and of CSV several where a quoted field has line ends;

@@ -1,5 +1,5 @@
-/* The kind of a file, told by its first bytes, decompressed where they are
- * packed: its name says nothing. Public header of mapreduce/ingest.
+/* The kind of a file, told by its first bytes, decompressed if they have to be:
+ * its name says nothing. Public header of mapreduce/ingest.
  *
  * A file is never taken for something on a guess alone: what fits no kind is an
  * error that says how to name one.
