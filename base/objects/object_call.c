@@ -251,8 +251,8 @@ static bool is_code(const struct object_words *w, const char *const *codes)
 #define CODES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* Statuses and codes that pass: the same request may succeed later. */
-static bool passes(const struct object_reply *reply,
-                   const struct object_words *w)
+static bool object_call_passes(const struct object_reply *reply,
+                               const struct object_words *w)
 {
     if (reply->status == 501 || reply->status == 505)
         return false;
@@ -345,11 +345,11 @@ static void put_name(struct object_client *c,
         buf_printf(out, "/%s", call->key);
 }
 
-static int explain(struct object_client *c,
-                   const struct object_call *call,
-                   const struct object_reply *reply,
-                   const struct object_words *w,
-                   struct err *err)
+static int object_call_explain(struct object_client *c,
+                               const struct object_call *call,
+                               const struct object_reply *reply,
+                               const struct object_words *w,
+                               struct err *err)
 {
     int code = code_of(call, reply);
     const char *id = reply->request_id[0] ? reply->request_id : w->request_id;
@@ -416,8 +416,8 @@ int object_call_run(struct object_client *c,
             return 0;
         }
         if (rc == 0) {
-            rc = explain(c, call, reply, &words, err);
-            again = hidden || passes(reply, &words);
+            rc = object_call_explain(c, call, reply, &words, err);
+            again = hidden || object_call_passes(reply, &words);
             if (!again && corrections < 2 && correct_from(c, reply, &words)) {
                 corrections++;
                 buf_close(&reply->body);

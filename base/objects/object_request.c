@@ -257,10 +257,10 @@ static struct curl_slist *header_list(struct object_connection *c,
     return list;
 }
 
-static int failure(struct object_connection *c,
-                   CURLcode code,
-                   const struct object_reply *reply,
-                   struct err *err)
+static int object_request_failure(struct object_connection *c,
+                                  CURLcode code,
+                                  const struct object_reply *reply,
+                                  struct err *err)
 {
     const char *why = c->error[0] ? c->error : c->curl.curl_easy_strerror(code);
     switch ((int)code) {
@@ -322,7 +322,7 @@ int object_connection_send(struct object_connection *c,
     code = c->curl.curl_easy_perform(c->easy);
     c->curl.curl_slist_free_all(headers);
     if (code)
-        return failure(c, code, reply, err);
+        return object_request_failure(c, code, reply, err);
     /* libcurl takes the end of the connection for that of the headers. */
     if (!reply->headers_ended)
         return err_set(err, ERR_UNAVAILABLE,

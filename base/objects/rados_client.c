@@ -27,7 +27,8 @@
 
 /* --- opening ------------------------------------------------------------- */
 
-static int configured(struct rados_client *c, int rc, struct err *err)
+static int
+rados_client_configured(struct rados_client *c, int rc, struct err *err)
 {
     return rc ? err_set(err, ERR_INVALID, "%s: Ceph's settings: %s", c->name,
                         strerror(-rc))
@@ -52,7 +53,7 @@ take_arguments(struct rados_client *c, const char *text, struct err *err)
             words[count++] = word;
     }
     if (rc == 0)
-        rc = configured(
+        rc = rados_client_configured(
             c, c->calls.rados_conf_parse_argv(c->cluster, count, words), err);
     mem_free(copy);
     return rc;
@@ -76,8 +77,8 @@ static int set_limits(struct rados_client *c, const char *text, struct err *err)
     }
     snprintf(value, sizeof(value), "%lu", seconds);
     for (size_t i = 0; i < ARRAY_LEN(names) && rc == 0; i++)
-        rc = configured(c, c->calls.rados_conf_set(c->cluster, names[i], value),
-                        err);
+        rc = rados_client_configured(
+            c, c->calls.rados_conf_set(c->cluster, names[i], value), err);
     return rc;
 }
 
@@ -95,7 +96,7 @@ read_settings(struct rados_client *c, object_variable variable, struct err *err)
                       "to this machine, or set CEPH_CONF");
         return ERR_INVALID;
     }
-    rc = rc == -ENOENT ? 0 : configured(c, rc, err);
+    rc = rc == -ENOENT ? 0 : rados_client_configured(c, rc, err);
     if (rc == 0)
         rc = set_limits(c, variable("QUARRY_RADOS_SECONDS"), err);
     if (rc == 0 && arguments && *arguments)
@@ -125,7 +126,7 @@ int rados_client_open(struct world *w,
         rc = rados_calls_load(&c->calls, err);
     buf_printf(&text, "client.%s", user && *user ? user : "admin");
     if (rc == 0)
-        rc = configured(
+        rc = rados_client_configured(
             c, c->calls.rados_create2(&c->cluster, "ceph", buf_cstr(&text), 0),
             err);
     buf_close(&text);

@@ -51,7 +51,8 @@ void sigv4_time(uint64_t now_us, char out[SIGV4_TIME_TEXT])
              of_day / 3600 % 24u, of_day / 60 % 60u, of_day % 60u);
 }
 
-static void hmac(const void *key, size_t key_len, struct slice text, void *out)
+static void
+sigv4_hmac(const void *key, size_t key_len, struct slice text, void *out)
 {
     unsigned len = 0;
     const void *done =
@@ -67,10 +68,10 @@ static void derive_key(const struct sigv4_request *r, unsigned char *out)
     struct buf first = BUF_INIT;
     unsigned char next[SIGV4_HASH_BYTES];
     buf_printf(&first, "AWS4%s", r->secret_key);
-    hmac(first.data, first.len, slice_make(r->time, DAY_LEN), out);
-    hmac(out, SIGV4_HASH_BYTES, slice_str(r->region), next);
-    hmac(next, SIGV4_HASH_BYTES, SLICE_LIT(SERVICE), out);
-    hmac(out, SIGV4_HASH_BYTES, SLICE_LIT("aws4_request"), next);
+    sigv4_hmac(first.data, first.len, slice_make(r->time, DAY_LEN), out);
+    sigv4_hmac(out, SIGV4_HASH_BYTES, slice_str(r->region), next);
+    sigv4_hmac(next, SIGV4_HASH_BYTES, SLICE_LIT(SERVICE), out);
+    sigv4_hmac(out, SIGV4_HASH_BYTES, SLICE_LIT("aws4_request"), next);
     memcpy(out, next, sizeof(next));
     OPENSSL_cleanse(next, sizeof(next));
     OPENSSL_cleanse(first.data, first.len);
@@ -109,7 +110,7 @@ void sigv4_put(const struct sigv4_request *r, struct buf *out)
                "AWS4-HMAC-SHA256\n%s\n%.*s/%s/" SERVICE "/aws4_request\n%s",
                r->time, DAY_LEN, r->time, r->region, hex);
     derive_key(r, key);
-    hmac(key, sizeof(key), buf_slice(&text), signature);
+    sigv4_hmac(key, sizeof(key), buf_slice(&text), signature);
     put_hex(signature, hex);
     buf_printf(out,
                "AWS4-HMAC-SHA256 Credential=%s/%.*s/%s/" SERVICE

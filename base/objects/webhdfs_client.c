@@ -332,9 +332,9 @@ static int code_of(const struct object_reply *reply,
     return ERR_INVALID;
 }
 
-static int explain(const struct webhdfs_call *call,
-                   const struct object_reply *reply,
-                   struct err *err)
+static int webhdfs_explain(const struct webhdfs_call *call,
+                           const struct object_reply *reply,
+                           struct err *err)
 {
     const struct webhdfs_client *c = call->client;
     struct webhdfs_exception e;
@@ -387,7 +387,7 @@ static int try_once(struct webhdfs_call *call,
     else if (reply.status / 100 == 2)
         rc = check_answer(call, &reply, call->err);
     else
-        rc = explain(call, &reply, call->err);
+        rc = webhdfs_explain(call, &reply, call->err);
     if (rc == ERR_UNAVAILABLE)
         move_on(c, server);
     *retry_us = reply.retry_us;
@@ -395,7 +395,7 @@ static int try_once(struct webhdfs_call *call,
     return rc;
 }
 
-static bool passes(int rc)
+static bool webhdfs_passes(int rc)
 {
     return rc == ERR_UNAVAILABLE || rc == ERR_CORRUPT || rc == ERR_BUSY;
 }
@@ -415,7 +415,7 @@ static int settle_call(struct webhdfs_call *call,
         return 0;
     if (settled == ERR_NOTFOUND)
         return rc;
-    return passes(rc) ? rc : err_copy(call->err, &why);
+    return webhdfs_passes(rc) ? rc : err_copy(call->err, &why);
 }
 
 static void run_call(struct object_connection *connection, void *arg)
@@ -428,9 +428,9 @@ static void run_call(struct object_connection *connection, void *arg)
     do {
         call->tries = ++tries;
         rc = try_once(call, connection, &retry_us);
-        if (rc && (tries > 1 || passes(rc)))
+        if (rc && (tries > 1 || webhdfs_passes(rc)))
             rc = settle_call(call, connection, rc);
-    } while (passes(rc) &&
+    } while (webhdfs_passes(rc) &&
              request_pool_may_retry(pool, tries, retry_us, call->stop));
     if (rc == 0)
         request_pool_earn(pool);
@@ -442,7 +442,7 @@ static void run_call(struct object_connection *connection, void *arg)
     call->rc = rc;
 }
 
-static int run(struct webhdfs_call *call, struct err *err)
+static int webhdfs_run(struct webhdfs_call *call, struct err *err)
 {
     struct err own = ERR_INIT;
     call->err = err ? err : &own;
@@ -468,7 +468,7 @@ int webhdfs_status(struct webhdfs_client *c,
                                 .query = "op=GETFILESTATUS",
                                 .check = check_status,
                                 .ctx = out};
-    return run(&call, err);
+    return webhdfs_run(&call, err);
 }
 
 /* The same within a call, once. */
@@ -487,7 +487,7 @@ static int status_within(struct webhdfs_call *of,
                                 .err = err};
     uint64_t retry_us;
     int rc = try_once(&call, connection, &retry_us);
-    for (unsigned tries = 1; passes(rc); tries++) {
+    for (unsigned tries = 1; webhdfs_passes(rc); tries++) {
         if (!request_pool_may_retry(&of->client->pool, tries, retry_us, NULL))
             break;
         rc = try_once(&call, connection, &retry_us);
@@ -522,7 +522,7 @@ int webhdfs_list(struct webhdfs_client *c,
         object_put_encoded(&query, slice_str(after), false);
     }
     call.query = buf_cstr(&query);
-    rc = run(&call, err);
+    rc = webhdfs_run(&call, err);
     buf_close(&query);
     return rc;
 }
@@ -541,7 +541,7 @@ int webhdfs_mkdirs(struct webhdfs_client *c, const char *path, struct err *err)
                                 .query = "op=MKDIRS",
                                 .check = check_boolean,
                                 .ctx = &made};
-    int rc = run(&call, err);
+    int rc = webhdfs_run(&call, err);
     if (rc == ERR_EXISTS)
         rc = err_set(err, ERR_INVALID, "%s/%s: a file is in its place", c->name,
                      path);
@@ -564,7 +564,7 @@ int webhdfs_delete(struct webhdfs_client *c,
                                                    : "op=DELETE",
                                 .check = check_boolean,
                                 .ctx = &gone};
-    int rc = run(&call, err);
+    int rc = webhdfs_run(&call, err);
     /* Gone already: by a try whose answer was lost, or it was never there. */
     if (rc == 0 && !gone && call.tries == 1)
         rc = err_set(err, ERR_NOTFOUND, "%s/%s: not there", c->name, path);
@@ -604,7 +604,7 @@ int webhdfs_rename(struct webhdfs_client *c,
     object_put_encoded(&query, SLICE_LIT("/"), true);
     object_put_encoded(&query, slice_str(to), true);
     call.query = buf_cstr(&query);
-    rc = run(&call, err);
+    rc = webhdfs_run(&call, err);
     buf_close(&query);
     return rc;
 }
@@ -628,7 +628,7 @@ int webhdfs_create(struct webhdfs_client *c,
     if (replication)
         buf_printf(&query, "&replication=%u", replication);
     call.query = buf_cstr(&query);
-    rc = run(&call, err);
+    rc = webhdfs_run(&call, err);
     if (rc == 0)
         atomic_fetch_add(&c->written_bytes, data.len);
     buf_close(&query);
@@ -709,7 +709,7 @@ static int verify_append(struct webhdfs_call *of, uint64_t want)
     buf_printf(&query, "op=TRUNCATE&newlength=%llu",
                (unsigned long long)of->length);
     cut.query = buf_cstr(&query);
-    rc = run(&cut, of->err);
+    rc = webhdfs_run(&cut, of->err);
     buf_close(&query);
     return rc ? rc
               : err_set(of->err, ERR_BUSY,
@@ -734,7 +734,7 @@ int webhdfs_append(struct webhdfs_client *c,
                                      .data = data,
                                      .settle = settle_append,
                                      .length = length};
-        rc = run(&call, err);
+        rc = webhdfs_run(&call, err);
         if (rc || call.tries == 1)
             break;
         call.err = err;
@@ -762,7 +762,7 @@ int webhdfs_concat(struct webhdfs_client *c,
     object_put_encoded(&query, SLICE_LIT("/"), true);
     object_put_encoded(&query, slice_str(source), true);
     call.query = buf_cstr(&query);
-    rc = run(&call, err);
+    rc = webhdfs_run(&call, err);
     buf_close(&query);
     return rc == ERR_INVALID || rc == ERR_IO
                ? err_set(err, ERR_BUSY, "%s/%s: it is written to", c->name,

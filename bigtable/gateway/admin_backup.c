@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/core/hash.h"
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/core/pb.h"
 #include "bigtable/gateway/admin.h"
@@ -174,9 +175,9 @@ drop_by_key(struct gateway *g, const struct backup_kind *k, struct slice key)
                                .sub_id = slice_sub(rest, at + 1, rest.len)};
     if (backup_name_fill(k, &b, NULL) == 0) {
         int rc = quarry_snapshot_drop(g->quarry, b.store, NULL);
-        if ((rc == 0 || rc == ERR_NOTFOUND) &&
-            registry_remove(g->quarry, key, NULL)) {
+        if (rc == 0 || rc == ERR_NOTFOUND) {
             /* The next request tries again. */
+            IGNORE_RESULT(registry_remove(g->quarry, key, NULL));
         }
     }
     buf_close(&b.key);
@@ -228,8 +229,9 @@ static int backup_make(struct gateway *g,
         return rc;
     pb_put_integer(message, k->size, (int64_t)bytes_of(g, b->store));
     rc = registry_put(g->quarry, buf_slice(&b->key), buf_slice(message), err);
-    if (rc && quarry_snapshot_drop(g->quarry, b->store, NULL)) {
+    if (rc) {
         /* The snapshot stays, unknown to the API. */
+        IGNORE_RESULT(quarry_snapshot_drop(g->quarry, b->store, NULL));
     }
     return rc;
 }

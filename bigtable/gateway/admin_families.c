@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/core/pb.h"
 #include "bigtable/gateway/api_fields.h"
@@ -262,9 +263,10 @@ static int make_changes(struct gateway *g,
     if (rc || c->count == 0)
         return rc;
     rc = quarry_table_alter(g->quarry, store_name, c->items, c->count, err);
-    if (rc && !same &&
-        table_extras_replace(g, name, buf_slice(&c->extras), true, old, NULL)) {
+    if (rc && !same) {
         /* The types of unchanged or missing families stay: harmless. */
+        IGNORE_RESULT(table_extras_replace(g, name, buf_slice(&c->extras), true,
+                                           old, NULL));
     }
     return rc;
 }

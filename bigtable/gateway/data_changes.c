@@ -404,7 +404,7 @@ static int read_batch(struct change_stream *s, bool waits, struct err *err)
 }
 
 /* Send a heartbeat if one is due. */
-static int beat(struct change_stream *s, struct err *err)
+static int data_changes_beat(struct change_stream *s, struct err *err)
 {
     uint64_t now_ns = world_mono_ns(s->gateway->world);
     if (now_ns < s->beat_ns)
@@ -446,7 +446,7 @@ static int run_stream(struct change_stream *s, struct err *err)
         if (rc == 0)
             rc = send_batch(s, err);
         if (rc == 0)
-            rc = beat(s, err);
+            rc = data_changes_beat(s, err);
     }
     if (rc == 0)
         rc = is_over(s) ? send_end(s, err) : send_parts(s, err);

@@ -116,10 +116,10 @@ static void run_translation(void *arg)
     t->rc = query_plan_translate(t->plan, t->gateway, t->resume, t->err);
 }
 
-static int translate(struct gateway *g,
-                     struct query_plan *plan,
-                     const struct gsql_resume *resume,
-                     struct err *err)
+static int data_query_translate(struct gateway *g,
+                                struct query_plan *plan,
+                                const struct gsql_resume *resume,
+                                struct err *err)
 {
     struct translation t = {
         .gateway = g, .plan = plan, .resume = resume, .err = err};
@@ -171,7 +171,7 @@ int data_prepare_query(void *ctx, struct grpc_call *call, struct err *err)
     rc = query_plan_declare(&plan, grpc_request(call),
                             PB_PrepareQueryRequest_param_types, err);
     if (rc == 0)
-        rc = translate(g, &plan, NULL, err);
+        rc = data_query_translate(g, &plan, NULL, err);
     if (rc == 0)
         rc = answer_prepared(g, call, &plan, err);
     query_plan_close(&plan);
@@ -201,7 +201,8 @@ struct execution {
     struct err *err;
 };
 
-static int expired(struct execution *x, const char *why, struct err *err)
+static int
+data_query_expired(struct execution *x, const char *why, struct err *err)
 {
     grpc_set_precondition(x->call, SLICE_LIT("PREPARED_QUERY_EXPIRED"),
                           x->request.instance, slice_str(why));
@@ -241,7 +242,8 @@ static int plan_rows(struct execution *x, struct err *err)
     resume = (struct gsql_resume){.after = place.key, .rows = place.rows};
     if (!x->at_end && !x->plan.result.is_keyed)
         return err_set(err, ERR_INVALID, "resume_token: of another query");
-    return x->at_end ? 0 : translate(x->gateway, &x->plan, &resume, err);
+    return x->at_end ? 0
+                     : data_query_translate(x->gateway, &x->plan, &resume, err);
 }
 
 static int plan_prepared(struct execution *x, struct err *err)
@@ -256,7 +258,7 @@ static int plan_prepared(struct execution *x, struct err *err)
                        "prepared_query: of another instance, %.*s",
                        SLICE_ARG(slice_sub(t.instance, 0, 200)));
     if (service_now_us(x->gateway) >= t.until_us)
-        return expired(x, "its time is over", err);
+        return data_query_expired(x, "its time is over", err);
     query_plan_init(&x->plan, t.instance, t.text);
     rc = query_plan_declare(&x->plan, t.params,
                             PB_PrepareQueryRequest_param_types, err);
@@ -265,10 +267,10 @@ static int plan_prepared(struct execution *x, struct err *err)
                              false, err);
     if (rc)
         return rc;
-    rc = translate(x->gateway, &x->plan, NULL, err);
+    rc = data_query_translate(x->gateway, &x->plan, NULL, err);
     if ((rc == 0 || rc == ERR_INVALID) &&
         (x->plan.no_table || x->plan.schema != t.schema))
-        return expired(x, "a table that it names has changed", err);
+        return data_query_expired(x, "a table that it names has changed", err);
     return rc;
 }
 
@@ -279,7 +281,7 @@ static int plan_text(struct execution *x, struct err *err)
     query_plan_init(&x->plan, x->request.instance, x->request.text);
     rc = query_plan_fill(&x->plan, grpc_request(x->call),
                          PB_ExecuteQueryRequest_params, true, err);
-    return rc ? rc : translate(x->gateway, &x->plan, NULL, err);
+    return rc ? rc : data_query_translate(x->gateway, &x->plan, NULL, err);
 }
 
 static int execution_plan(struct execution *x, struct err *err)

@@ -189,7 +189,8 @@ static struct gsql_rows *engine_open(void *ctx)
 }
 
 /* The failure about which DuckDB says @text. */
-static int fail(struct gsql_rows *r, const char *text, struct err *err)
+static int
+sql_engine_fail(struct gsql_rows *r, const char *text, struct err *err)
 {
     static const char memory[] = "Out of Memory Error";
     int rc;
@@ -219,7 +220,8 @@ static int connect_lane(struct gsql_rows *r, struct err *err)
     return 0;
 }
 
-static int execute(struct gsql_rows *r, struct slice sql, struct err *err)
+static int
+sql_engine_execute(struct gsql_rows *r, struct slice sql, struct err *err)
 {
     struct buf text = BUF_INIT;
     duckdb_state state;
@@ -227,12 +229,12 @@ static int execute(struct gsql_rows *r, struct slice sql, struct err *err)
     state = duckdb_prepare(r->connection, buf_cstr(&text), &r->statement);
     buf_close(&text);
     if (state != DuckDBSuccess)
-        return fail(r, duckdb_prepare_error(r->statement), err);
+        return sql_engine_fail(r, duckdb_prepare_error(r->statement), err);
     if (sql_streaming(r->statement, &r->pending) != DuckDBSuccess)
-        return fail(r, duckdb_pending_error(r->pending), err);
+        return sql_engine_fail(r, duckdb_pending_error(r->pending), err);
     r->has_rows = true;
     if (duckdb_execute_pending(r->pending, &r->rows) != DuckDBSuccess)
-        return fail(r, duckdb_result_error(&r->rows), err);
+        return sql_engine_fail(r, duckdb_result_error(&r->rows), err);
     return 0;
 }
 
@@ -251,7 +253,7 @@ static int engine_begin(struct gsql_rows *r,
     r->lane->q = q;
     r->result = result;
     rc = connect_lane(r, err);
-    return rc ? rc : execute(r, sql, err);
+    return rc ? rc : sql_engine_execute(r, sql, err);
 }
 
 /* --- rows ---------------------------------------------------------------- */
@@ -272,12 +274,12 @@ static int next_chunk(struct gsql_rows *r, struct err *err)
         const char *why;
         drop_chunk(r);
         if (atomic_load(&r->interrupted))
-            return fail(r, NULL, err);
+            return sql_engine_fail(r, NULL, err);
         r->at = 0;
         r->chunk = duckdb_fetch_chunk(r->rows);
         if (!r->chunk) {
             why = duckdb_result_error(&r->rows);
-            return why ? fail(r, why, err) : 0;
+            return why ? sql_engine_fail(r, why, err) : 0;
         }
         sql_batch_open(&r->batch, r->chunk);
     }

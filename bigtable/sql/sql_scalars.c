@@ -118,7 +118,7 @@ static const char *parse_int64(struct scalar_batch *b)
     return NULL;
 }
 
-static const char *divisor(struct scalar_batch *b)
+static const char *sql_scalars_divisor(struct scalar_batch *b)
 {
     const double v = ((double *)b->in)[b->row];
     ((double *)b->out_data)[b->row] = v;
@@ -145,7 +145,8 @@ static const struct scalar {
     {"quarry_float32", DUCKDB_TYPE_BLOB, DUCKDB_TYPE_FLOAT, to_float32},
     {"quarry_parse_int64", DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_BIGINT,
      parse_int64},
-    {"quarry_divisor", DUCKDB_TYPE_DOUBLE, DUCKDB_TYPE_DOUBLE, divisor},
+    {"quarry_divisor", DUCKDB_TYPE_DOUBLE, DUCKDB_TYPE_DOUBLE,
+     sql_scalars_divisor},
     {"quarry_whole_divisor", DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_BIGINT,
      whole_divisor},
 };

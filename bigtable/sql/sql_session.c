@@ -53,7 +53,8 @@ void sql_session_interrupt(struct sql_session *s)
 
 /* An interrupted statement fails while it is planned or while it runs, and
  * DuckDB tells the type of the error only of the latter. */
-static int fail(struct sql_session *s, struct err *err, const char *text)
+static int
+sql_session_fail(struct sql_session *s, struct err *err, const char *text)
 {
     const char *shown = text ? text : "DuckDB failed without a message";
     if (atomic_load(&s->interrupted))
@@ -61,26 +62,27 @@ static int fail(struct sql_session *s, struct err *err, const char *text)
     return err_set(err, ERR_INVALID, "%s", shown);
 }
 
-static int prepare(struct sql_session *s,
-                   const char *sql,
-                   duckdb_prepared_statement *out,
-                   struct err *err)
+static int sql_session_prepare(struct sql_session *s,
+                               const char *sql,
+                               duckdb_prepared_statement *out,
+                               struct err *err)
 {
     int rc = 0;
     if (duckdb_prepare(s->connection, sql, out) != DuckDBSuccess) {
-        rc = fail(s, err, duckdb_prepare_error(*out));
+        rc = sql_session_fail(s, err, duckdb_prepare_error(*out));
         duckdb_destroy_prepare(out);
     }
     return rc;
 }
 
 /* Run @sql for its effect. */
-static int execute(struct sql_session *s, const char *sql, struct err *err)
+static int
+sql_session_execute(struct sql_session *s, const char *sql, struct err *err)
 {
     duckdb_result result;
     int rc = 0;
     if (duckdb_query(s->connection, sql, &result) != DuckDBSuccess)
-        rc = fail(s, err, duckdb_result_error(&result));
+        rc = sql_session_fail(s, err, duckdb_result_error(&result));
     duckdb_destroy_result(&result);
     return rc;
 }
@@ -254,7 +256,7 @@ static int pass_chunks(struct sql_session *s,
         duckdb_data_chunk chunk = duckdb_fetch_chunk(*result);
         const char *text = chunk ? NULL : duckdb_result_error(result);
         if (!chunk)
-            return text ? fail(s, err, text) : 0;
+            return text ? sql_session_fail(s, err, text) : 0;
         rc = pass_chunk(result, chunk, sink, err);
         duckdb_destroy_data_chunk(&chunk);
     }
@@ -295,7 +297,7 @@ static int run_pending(struct sql_session *s,
     if (duckdb_execute_pending(pending, &result) == DuckDBSuccess)
         rc = pass_rows(s, &result, sink, err);
     else
-        rc = fail(s, err, duckdb_result_error(&result));
+        rc = sql_session_fail(s, err, duckdb_result_error(&result));
     duckdb_destroy_result(&result);
     return rc;
 }
@@ -310,7 +312,7 @@ static int run_prepared(struct sql_session *s,
     if (sql_streaming(statement, &pending) == DuckDBSuccess)
         rc = run_pending(s, pending, sink, err);
     else
-        rc = fail(s, err, duckdb_pending_error(pending));
+        rc = sql_session_fail(s, err, duckdb_pending_error(pending));
     duckdb_destroy_pending(&pending);
     return rc;
 }
@@ -332,12 +334,12 @@ static int prepare_pushed(struct sql_session *s,
     struct buf pushed = BUF_INIT;
     int rc = ERR_INVALID;
     if (!s->no_push && sql_push(&names, text, &pushed))
-        rc = prepare(s, buf_cstr(&pushed), out, NULL);
+        rc = sql_session_prepare(s, buf_cstr(&pushed), out, NULL);
     if (rc) {
         buf_clear(&pushed);
         buf_append_slice(&pushed, text);
         sql_stores_want_notes(s->stores, s->explaining);
-        rc = prepare(s, buf_cstr(&pushed), out, err);
+        rc = sql_session_prepare(s, buf_cstr(&pushed), out, err);
     }
     buf_close(&pushed);
     return rc;
@@ -373,7 +375,7 @@ static int run_google(struct sql_session *s,
     if (rc == 0)
         rc = sql_google_translate(q, text, &sql, err);
     if (rc == 0)
-        rc = prepare(s, buf_cstr(&sql), &statement, err);
+        rc = sql_session_prepare(s, buf_cstr(&sql), &statement, err);
     buf_close(&sql);
     if (rc)
         return rc;
@@ -418,7 +420,7 @@ static int create_view(struct sql_session *s,
     if (is_table(s, st->name))
         return err_set(err, ERR_EXISTS, "there is a table %s", st->name);
     buf_append_slice(&sql, text);
-    rc = execute(s, buf_cstr(&sql), err);
+    rc = sql_session_execute(s, buf_cstr(&sql), err);
     buf_clear(&sql);
     buf_append_str(&sql, "CREATE OR REPLACE VIEW ");
     sql_put_name(&sql, st->name);
@@ -443,7 +445,7 @@ static int drop_view(struct sql_session *s,
     struct quarry *q;
     int rc;
     buf_append_slice(&sql, text);
-    rc = execute(s, buf_cstr(&sql), err);
+    rc = sql_session_execute(s, buf_cstr(&sql), err);
     buf_close(&sql);
     if (rc || !sql_views_find(&s->views, st->name))
         return rc;
@@ -528,7 +530,7 @@ static size_t make_views(struct sql_session *s, bool *made, struct buf *remarks)
     for (size_t i = 0; i < s->views.count; i++) {
         struct err why = ERR_INIT;
         if (!made[i])
-            made[i] = execute(s, s->views.list[i].sql, &why) == 0;
+            made[i] = sql_session_execute(s, s->views.list[i].sql, &why) == 0;
         count += made[i];
         if (!made[i] && remarks)
             buf_printf(remarks, "view %s is left out: %s\n",
@@ -578,8 +580,9 @@ int sql_session_open(const struct sql_session_options *opts,
         rc = sql_functions_register(s->connection, s->stores, false, err);
     if (rc == 0) {
         sql_functions_replace(s->database, s->stores);
-        rc = prepare(s, "SELECT json_serialize_sql(?::VARCHAR)::VARCHAR",
-                     &s->parser, err);
+        rc = sql_session_prepare(
+            s, "SELECT json_serialize_sql(?::VARCHAR)::VARCHAR", &s->parser,
+            err);
     }
     if (rc == 0)
         rc = open_views(s, remarks, err);

@@ -23,7 +23,7 @@ static char *take_name(const struct sql_token *t)
 }
 
 /* The next token, without taking it. */
-static struct sql_token peek(const struct sql_lexer *l)
+static struct sql_token sql_statement_peek(const struct sql_lexer *l)
 {
     struct sql_lexer copy = *l;
     return sql_lexer_next(&copy);
@@ -31,7 +31,7 @@ static struct sql_token peek(const struct sql_lexer *l)
 
 static bool skip_word(struct sql_lexer *l, const char *word)
 {
-    struct sql_token t = peek(l);
+    struct sql_token t = sql_statement_peek(l);
     if (!sql_token_is(&t, word))
         return false;
     (void)sql_lexer_next(l);
@@ -47,7 +47,7 @@ static struct slice rest_of(const struct sql_lexer *l)
 static bool plain_name(struct sql_lexer *l, char **out)
 {
     struct sql_token t = sql_lexer_next(l);
-    struct sql_token next = peek(l);
+    struct sql_token next = sql_statement_peek(l);
     if (!is_name(&t) || sql_token_is_byte(&next, '.'))
         return false;
     *out = take_name(&t);
@@ -150,7 +150,7 @@ static bool open_drop(struct sql_statement *st, struct sql_lexer *l)
     return t.kind == SQL_TOKEN_END;
 }
 
-static bool mentions(struct slice text, const char *word)
+static bool sql_statement_mentions(struct slice text, const char *word)
 {
     struct sql_lexer l = {.text = text};
     struct sql_token t;
@@ -190,7 +190,7 @@ void sql_statement_open(struct sql_statement *st, struct slice text)
     *st = (struct sql_statement){.made = BUF_INIT};
     st->kind = kind_of(st, &l);
     if (st->kind == SQL_STATEMENT_OTHER)
-        st->collates = mentions(text, "default_collation");
+        st->collates = sql_statement_mentions(text, "default_collation");
 }
 
 void sql_statement_close(struct sql_statement *st)

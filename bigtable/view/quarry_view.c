@@ -293,10 +293,10 @@ put_figures(struct quarry *q, struct quarry_view_info *out, struct arena *a)
     view_meta_close(&m);
 }
 
-static void describe(struct quarry *q,
-                     const struct follower_info *f,
-                     struct quarry_view_info *out,
-                     struct arena *a)
+static void describe_view(struct quarry *q,
+                          const struct follower_info *f,
+                          struct quarry_view_info *out,
+                          struct arena *a)
 {
     struct view_settings s = {.program = BUF_INIT};
     struct err why = ERR_INIT;
@@ -327,7 +327,7 @@ static int describe_all(struct quarry *q,
     *out = mem_zalloc(count + 1, sizeof(**out));
     (*out)->owner = a;
     for (size_t i = 0; i < count; i++) {
-        describe(q, &list[i], &(*out)[i], a);
+        describe_view(q, &list[i], &(*out)[i], a);
         (*out)[i].owner = a;
     }
     return 0;

@@ -55,7 +55,8 @@ int sql_reader_fail(const struct sql_reader *r,
                    SLICE_ARG(slice_sub(w->text, 0, 80)));
 }
 
-static int want(struct sql_reader *r, const char *text, struct err *err)
+static int
+sql_expression_want(struct sql_reader *r, const char *text, struct err *err)
 {
     return sql_reader_take(r, text) ? 0 : sql_reader_fail(r, text, err);
 }
@@ -249,14 +250,14 @@ read_column(struct sql_reader *r, struct sql_value *out, struct err *err)
     sql_word_value(sql_reader_word(r), &r->column);
     buf_append_byte(&r->column, ':');
     r->at++;
-    rc = want(r, "[", err);
+    rc = sql_expression_want(r, "[", err);
     if (rc)
         return rc;
     if (sql_reader_word(r)->kind != SQL_WORD_STRING)
         return sql_reader_fail(r, "'qualifier'", err);
     sql_word_value(sql_reader_word(r), &r->column);
     r->at++;
-    rc = want(r, "]", err);
+    rc = sql_expression_want(r, "]", err);
     if (rc)
         return rc;
     begin_value(r, SQL_TEXT, out);
@@ -315,7 +316,8 @@ cast_int64(struct sql_reader *r, struct sql_value *v, struct err *err)
     return rc;
 }
 
-static int cast(struct sql_reader *r, struct sql_value *v, struct err *err)
+static int
+sql_expression_cast(struct sql_reader *r, struct sql_value *v, struct err *err)
 {
     int rc;
     if (sql_reader_take(r, "VARCHAR") || sql_reader_take(r, "TEXT"))
@@ -339,10 +341,10 @@ read_cast(struct sql_reader *r, struct sql_value *out, struct err *err)
 {
     int rc = sql_expression_read(r, out, err);
     if (rc == 0)
-        rc = want(r, "AS", err);
+        rc = sql_expression_want(r, "AS", err);
     if (rc == 0)
-        rc = cast(r, out, err);
-    return rc ? rc : want(r, ")", err);
+        rc = sql_expression_cast(r, out, err);
+    return rc ? rc : sql_expression_want(r, ")", err);
 }
 
 /* The first of its arguments that is not NULL. */
@@ -367,7 +369,7 @@ read_coalesce(struct sql_reader *r, struct sql_value *out, struct err *err)
         *out = x;
     }
     out->column = NULL;
-    return rc ? rc : want(r, ")", err);
+    return rc ? rc : sql_expression_want(r, ")", err);
 }
 
 static const struct {
@@ -391,7 +393,7 @@ static int read_text_call(struct sql_reader *r,
     if (rc == 0)
         rc = want_type(out, SQL_TEXT, text_calls[i].name, err);
     if (rc == 0)
-        rc = want(r, ")", err);
+        rc = sql_expression_want(r, ")", err);
     if (rc)
         return rc;
     begin_value(r, text_calls[i].type, &x);
@@ -448,7 +450,7 @@ read_atom(struct sql_reader *r, struct sql_value *out, struct err *err)
     int rc;
     if (sql_reader_take(r, "(")) {
         rc = sql_expression_read(r, out, err);
-        return rc ? rc : want(r, ")", err);
+        return rc ? rc : sql_expression_want(r, ")", err);
     }
     switch (w->kind) {
     case SQL_WORD_NUMBER: return read_number(r, out, err);
@@ -466,7 +468,7 @@ read_cast_sign(struct sql_reader *r, struct sql_value *out, struct err *err)
 {
     int rc = read_atom(r, out, err);
     while (rc == 0 && sql_reader_take(r, "::"))
-        rc = cast(r, out, err);
+        rc = sql_expression_cast(r, out, err);
     return rc;
 }
 
@@ -597,7 +599,7 @@ static int read_in(struct sql_reader *r, struct sql_value *a, struct err *err)
 {
     struct sql_value any = {.type = SQL_BOOL};
     bool first = true;
-    int rc = want(r, "(", err);
+    int rc = sql_expression_want(r, "(", err);
     do {
         struct sql_value item;
         struct sql_value same = *a;
@@ -614,7 +616,7 @@ static int read_in(struct sql_reader *r, struct sql_value *a, struct err *err)
         first = false;
     } while (sql_reader_take(r, ","));
     *a = any;
-    return want(r, ")", err);
+    return sql_expression_want(r, ")", err);
 }
 
 static int
@@ -626,7 +628,7 @@ read_between(struct sql_reader *r, struct sql_value *a, struct err *err)
     if (rc == 0)
         rc = put_compare(r, &low, &bound, ">=", err);
     if (rc == 0)
-        rc = want(r, "AND", err);
+        rc = sql_expression_want(r, "AND", err);
     if (rc == 0)
         rc = read_sum(r, &bound, err);
     if (rc == 0)
@@ -641,7 +643,7 @@ static int read_is(struct sql_reader *r, struct sql_value *a, struct err *err)
 {
     bool not = sql_reader_take(r, "NOT");
     struct sql_value x;
-    int rc = want(r, "NULL", err);
+    int rc = sql_expression_want(r, "NULL", err);
     if (rc)
         return rc;
     begin_value(r, SQL_BOOL, &x);

@@ -55,7 +55,7 @@ static int look_at_source(struct view_run *r, bool *again, struct err *err)
 }
 
 /* Until all rows are in, whether that was begun here or before. */
-static int build(struct view_run *r, struct err *err)
+static int view_follow_build(struct view_run *r, struct err *err)
 {
     bool ready = false;
     int rc = 0;
@@ -65,7 +65,7 @@ static int build(struct view_run *r, struct err *err)
     return rc;
 }
 
-static int look(struct view_run *r, struct err *err)
+static int view_follow_look(struct view_run *r, struct err *err)
 {
     const int64_t now_us = view_core_now_us(&r->view);
     bool again = false;
@@ -77,12 +77,12 @@ static int look(struct view_run *r, struct err *err)
     rc = look_at_source(r, &again, err);
     if (rc == 0 && again)
         rc = view_build_begin(&r->view, err);
-    return rc ? rc : build(r, err);
+    return rc ? rc : view_follow_build(r, err);
 }
 
 /* --- changes ------------------------------------------------------------- */
 
-static int expire(struct view_run *r, struct err *err)
+static int view_follow_expire(struct view_run *r, struct err *err)
 {
     const int64_t now_us = view_core_now_us(&r->view);
     if (r->next_due_us == 0 || now_us < r->next_due_us)
@@ -90,10 +90,10 @@ static int expire(struct view_run *r, struct err *err)
     return view_expire(&r->view, now_us, &r->next_due_us, err);
 }
 
-static int apply(struct view_run *r,
-                 const struct quarry_change *list,
-                 size_t count,
-                 struct err *err)
+static int view_follow_apply(struct view_run *r,
+                             const struct quarry_change *list,
+                             size_t count,
+                             struct err *err)
 {
     struct slice *rows = mem_alloc(count * sizeof(*rows));
     int rc;
@@ -105,16 +105,16 @@ static int apply(struct view_run *r,
     return rc;
 }
 
-static int follow(struct view_run *r, struct err *err)
+static int view_follow_follow(struct view_run *r, struct err *err)
 {
     const struct quarry_change *list;
     size_t count = 0;
     int rc = 0;
 
     while (rc == 0 && !follower_stopped(r->run)) {
-        rc = look(r, err);
+        rc = view_follow_look(r, err);
         if (rc == 0)
-            rc = expire(r, err);
+            rc = view_follow_expire(r, err);
         if (rc == 0)
             rc = follower_next(r->run, r->changes, &list, &count, err);
         if (rc || count == 0)
@@ -122,7 +122,7 @@ static int follow(struct view_run *r, struct err *err)
         if (fault_hit("view.save_first"))
             rc = follower_save(r->run, r->changes, err);
         if (rc == 0)
-            rc = apply(r, list, count, err);
+            rc = view_follow_apply(r, list, count, err);
         if (rc == 0)
             rc = follower_save(r->run, r->changes, err);
     }
@@ -146,7 +146,7 @@ static int run_view(struct follower_run *run, struct err *err)
     r.view.cancel = follower_stop_flag(run);
     rc = follower_changes_open(run, r.view.source.table, NULL, &r.changes, err);
     if (rc == 0)
-        rc = follow(&r, err);
+        rc = view_follow_follow(&r, err);
     quarry_changes_close(r.changes);
     view_core_close(&r.view);
     /* The next run does what this one was stopped in. */

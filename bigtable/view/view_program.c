@@ -18,7 +18,8 @@ int view_program_run(const struct view_program *p,
     return saw_run_new(p->program, &o, out, err);
 }
 
-static int refuse(struct err *err, const char *what, const char *hint)
+static int
+view_program_refuse(struct err *err, const char *what, const char *hint)
 {
     int rc = err_set(err, ERR_INVALID, "the program of the view %s", what);
     err_hint(err, "%s", hint);
@@ -28,17 +29,19 @@ static int refuse(struct err *err, const char *what, const char *hint)
 static int check_program(const struct view_program *p, struct err *err)
 {
     if (!saw_program_wants_rows(p->program))
-        return refuse(err, "does not read rows",
-                      "begin it with: r: Row = input;");
+        return view_program_refuse(err, "does not read rows",
+                                   "begin it with: r: Row = input;");
     if (saw_program_keeps_rows(p->program))
-        return refuse(err, "emits to keep",
-                      "a view has aggregates: emit to tables of its own");
+        return view_program_refuse(
+            err, "emits to keep",
+            "a view has aggregates: emit to tables of its own");
     if (!saw_program_is_repeatable(p->program))
-        return refuse(err, "asks for the clock or for the machine",
-                      "a row must always give the same: no now(), load() …");
+        return view_program_refuse(
+            err, "asks for the clock or for the machine",
+            "a row must always give the same: no now(), load() …");
     if (saw_run_writes(p->row_run))
-        return refuse(err, "prints, or writes files",
-                      "emit to tables that aggregate");
+        return view_program_refuse(err, "prints, or writes files",
+                                   "emit to tables that aggregate");
     return 0;
 }
 

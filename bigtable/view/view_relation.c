@@ -143,9 +143,10 @@ static struct quarry_view_cell key_cell(struct slice text)
     return (struct quarry_view_cell){SLICE_EMPTY, true};
 }
 
-static struct quarry_view_cell average(struct view_relation *r,
-                                       const struct result_line *sum,
-                                       const struct result_line *count)
+static struct quarry_view_cell
+view_relation_average(struct view_relation *r,
+                      const struct result_line *sum,
+                      const struct result_line *count)
 {
     char number[64];
     double total;
@@ -172,7 +173,7 @@ static struct quarry_view_cell item_cell(struct view_relation *r,
         return key_cell(n->keys[item->key]);
     l = line_of(r, item->table, key);
     if (item->kind == VIEW_SQL_AVG)
-        return average(r, l, line_of(r, item->table + 1, key));
+        return view_relation_average(r, l, line_of(r, item->table + 1, key));
     if (!l && item->kind == VIEW_SQL_COUNT)
         return (struct quarry_view_cell){SLICE_LIT("0"), false};
     return l ? (struct quarry_view_cell){l->value, false}
@@ -180,7 +181,7 @@ static struct quarry_view_cell item_cell(struct view_relation *r,
 }
 
 /* Go to row @index: each table's next line is that of the group, or behind. */
-static void seek(struct view_relation *r, size_t index)
+static void view_relation_seek(struct view_relation *r, size_t index)
 {
     if (index < r->next_row) {
         memset(r->next, 0, r->sql->table_count * sizeof(*r->next));
@@ -199,7 +200,7 @@ const struct quarry_view_cell *view_relation_row(struct view_relation *r,
 {
     const struct result_line *n = NULL;
     PRE(index < view_relation_count(r));
-    seek(r, index);
+    view_relation_seek(r, index);
     buf_clear(&r->text);
     /* Averages must not move while the row is used. */
     buf_reserve(&r->text, 32 * r->sql->item_count);

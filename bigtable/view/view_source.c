@@ -96,7 +96,7 @@ struct column_cell {
     int64_t newer_us; /* Of the one above it. */
 };
 
-static void earliest(int64_t *due, int64_t time)
+static void view_source_earliest(int64_t *due, int64_t time)
 {
     if (*due == 0 || time < *due)
         *due = time;
@@ -122,7 +122,7 @@ static void try_time(const struct view_source *s,
                      int64_t *due)
 {
     if (at > now_us && is_gone(s, rule, c, at))
-        earliest(due, at);
+        view_source_earliest(due, at);
 }
 
 /* All times at which a part of @rule begins to collect the cell. */
@@ -150,7 +150,7 @@ static void cell_due(const struct view_source *s,
     if (!rule)
         return;
     if (is_gone(s, rule, c, now_us)) {
-        earliest(due, now_us + LOOK_AGAIN_US);
+        view_source_earliest(due, now_us + LOOK_AGAIN_US);
         return;
     }
     try_ages(s, rule, rule, c, now_us, due);

@@ -43,10 +43,10 @@ static bool at_word(const struct translation *t, size_t at, const char *text)
     return sql_word_is(&t->words[at], text);
 }
 
-static int misplaced(const struct translation *t,
-                     size_t at,
-                     const char *wanted,
-                     struct err *err)
+static int view_sql_misplaced(const struct translation *t,
+                              size_t at,
+                              const char *wanted,
+                              struct err *err)
 {
     struct sql_reader r = {.words = t->words, .at = at, .end = t->word_count};
     return sql_reader_fail(&r, wanted, err);
@@ -99,18 +99,19 @@ static int split_items(const struct translation *t,
             return err_set(err, ERR_TOOBIG, "SQL: more than %d items",
                            VIEW_SQL_ITEMS_MAX);
         if (end == all.at || end + 1 == all.end)
-            return misplaced(t, end + (end + 1 == all.end), "an item", err);
+            return view_sql_misplaced(t, end + (end + 1 == all.end), "an item",
+                                      err);
         out[(*count)++] = (struct word_range){all.at, end};
         all.at = end + 1;
     }
-    return *count ? 0 : misplaced(t, all.at, "an item", err);
+    return *count ? 0 : view_sql_misplaced(t, all.at, "an item", err);
 }
 
 static int read_table(struct translation *t, size_t *at, struct err *err)
 {
     const struct sql_word *w = &t->words[*at];
     if (w->kind != SQL_WORD_NAME && w->kind != SQL_WORD_QUOTED)
-        return misplaced(t, *at, "the name of a table", err);
+        return view_sql_misplaced(t, *at, "the name of a table", err);
     sql_word_value(w, &t->sql->table);
     ++*at;
     if (at_word(t, *at, ","))
@@ -127,9 +128,9 @@ static int split_clauses(struct translation *t, struct err *err)
     int rc;
 
     if (!at_word(t, 0, "SELECT"))
-        return misplaced(t, 0, "SELECT", err);
+        return view_sql_misplaced(t, 0, "SELECT", err);
     if (t->words[at].kind == SQL_WORD_END)
-        return misplaced(t, at, "FROM", err);
+        return view_sql_misplaced(t, at, "FROM", err);
     rc = split_items(t, (struct word_range){1, at}, c->items, &c->item_count,
                      err);
     at++;
@@ -141,29 +142,29 @@ static int split_clauses(struct translation *t, struct err *err)
         c->where.at = at + 1;
         at = c->where.end = find_clause(t, at + 1, group);
         if (c->where.at == c->where.end)
-            return misplaced(t, at, "a condition", err);
+            return view_sql_misplaced(t, at, "a condition", err);
     }
     if (at_word(t, at, "GROUP")) {
         static const char *const end[] = {";", NULL};
         struct word_range keys = {at + 2, find_clause(t, at, end)};
         if (!at_word(t, at + 1, "BY"))
-            return misplaced(t, at + 1, "BY", err);
+            return view_sql_misplaced(t, at + 1, "BY", err);
         rc = split_items(t, keys, c->keys, &c->key_count, err);
         at = keys.end;
     }
     if (rc == 0 && at_word(t, at, ";"))
         at++;
     if (rc == 0 && t->words[at].kind != SQL_WORD_END)
-        rc = misplaced(t, at, "WHERE, GROUP BY or the end", err);
+        rc = view_sql_misplaced(t, at, "WHERE, GROUP BY or the end", err);
     return rc;
 }
 
 /* --- expressions --------------------------------------------------------- */
 
-static int translate(struct translation *t,
-                     struct word_range w,
-                     struct sql_value *out,
-                     struct err *err)
+static int view_sql_translate(struct translation *t,
+                              struct word_range w,
+                              struct sql_value *out,
+                              struct err *err)
 {
     int rc;
     t->reader.words = t->words;
@@ -184,7 +185,7 @@ static int translate_where(struct translation *t, struct err *err)
         buf_append_str(&t->body, "  holds := true;\n");
         return 0;
     }
-    rc = translate(t, t->clauses.where, &v, err);
+    rc = view_sql_translate(t, t->clauses.where, &v, err);
     if (rc == 0 && v.type != SQL_BOOL)
         rc = err_set(err, ERR_INVALID, "SQL: WHERE needs a condition");
     buf_printf(&t->body, "  holds := false;\n  if (def(x%u)) holds = x%u;\n",
@@ -280,7 +281,7 @@ translate_keys(struct translation *t, enum sql_type *types, struct err *err)
         struct sql_value v;
         int rc;
         c->keys[k] = key_words(t, c->keys[k]);
-        rc = translate(t, c->keys[k], &v, err);
+        rc = view_sql_translate(t, c->keys[k], &v, err);
         if (rc)
             return rc;
         types[k] = v.type;
@@ -373,7 +374,8 @@ static int translate_aggregate(struct translation *t,
         item->table = 0;
         return 0;
     }
-    rc = translate(t, (struct word_range){w.at + 2, w.end - 1}, &v, err);
+    rc = view_sql_translate(t, (struct word_range){w.at + 2, w.end - 1}, &v,
+                            err);
     if (rc)
         return rc;
     if (sql_word_is(name, "count")) {

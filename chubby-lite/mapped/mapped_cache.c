@@ -398,7 +398,7 @@ static int undrain_try(void *arg, bool fresh, struct err *err)
     return rc;
 }
 
-static void undrain(void *arg)
+static void mapped_cache_undrain(void *arg)
 {
     struct mapped_node *n = arg;
 
@@ -412,7 +412,8 @@ void mapped__drained(struct mapped_node *n)
     /* Another call of this session needs it. */
     if (n->gone || n->writing > 1 || n->session->state == MAPPED_EXPIRED)
         return;
-    fiber_join(fiber_start(loop_self(), "lock-undrain", undrain, n));
+    fiber_join(
+        fiber_start(loop_self(), "lock-undrain", mapped_cache_undrain, n));
 }
 
 /* --- writing ------------------------------------------------------------- */

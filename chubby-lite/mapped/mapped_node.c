@@ -72,7 +72,7 @@ void mapped__look_close(struct mapped_look *l)
     buf_close(&l->bytes);
 }
 
-static int gone(struct mapped_node *n, struct err *err)
+static int mapped_node_gone(struct mapped_node *n, struct err *err)
 {
     PRE(n->refs > 0); /* INV-4 */
     n->gone = true;
@@ -93,7 +93,7 @@ int mapped__look(struct mapped_node *n,
     PRE(n->refs > 0); /* INV-4 */
     *out = (struct mapped_look){.bytes = BUF_INIT};
     if (n->gone)
-        return gone(n, err);
+        return mapped_node_gone(n, err);
     /* First: a removal between the two is found by the transaction. */
     if (n->at.above_children) {
         rc = mapped__get(m, n->at.above_children, flags & COORDINATION_FRESH,
@@ -104,7 +104,7 @@ int mapped__look(struct mapped_node *n,
         rc = mapped__get(m, n->record, flags, &out->bytes, &out->stat, err);
     /* A session that has seen it does not see the time before. */
     if (rc == ERR_NOTFOUND || (!rc && out->stat.created != n->instance))
-        return gone(n, err);
+        return mapped_node_gone(n, err);
     out->above_version = above.version;
     if (!rc)
         rc = mapped_record_get(buf_slice(&out->bytes), &out->record, err);

@@ -340,10 +340,10 @@ static int open_store(struct mapped *m,
     return rc;
 }
 
-static void succeed(struct mapped *m,
-                    const struct coordination_ops *ops,
-                    void *where,
-                    const char *memo)
+static void mapped_session_succeed(struct mapped *m,
+                                   const struct coordination_ops *ops,
+                                   void *where,
+                                   const char *memo)
 {
     char note[CHUBBY_NOTE_BYTES_MAX];
 
@@ -384,7 +384,7 @@ int mapped_connect_store(struct world *w,
     if (rc)
         goto fail;
     if (opts->memo)
-        succeed(m, ops, where, opts->memo);
+        mapped_session_succeed(m, ops, where, opts->memo);
     rc = make_tree(m, err);
     if (!rc)
         rc = make_session(m, opts, err);

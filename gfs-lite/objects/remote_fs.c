@@ -1,4 +1,6 @@
-/* Which file system has a remote name, and opening it. */
+/* Which file system has a remote name, and opening it: an object store, a pool
+ * of RADOS, or HDFS, which is asked by WebHDFS whatever its scheme is.
+ */
 #include <string.h>
 
 #include "base/core/buf.h"

@@ -1,4 +1,6 @@
-/* Bytes in pieces. */
+/* Bytes in pieces. A writer gets a piece once enough is pending, so that a call
+ * of it costs little beside the bytes.
+ */
 #include "web/replay/byte_sink.h"
 
 static void byte_sink_flush(struct byte_sink *s)

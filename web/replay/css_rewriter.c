@@ -1,4 +1,6 @@
-/* A scanner of CSS that stops only at what may hold a link. */
+/* A scanner of CSS that stops only at what may hold a link. It knows comments
+ * and strings, because a url(…) inside of them is none.
+ */
 #include "web/replay/css_rewriter.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Two captures of a URL side by side, by the lines of their texts. */
+/* Two captures of a URL side by side, by the lines of their texts: people want
+ * to see what a page says differently, not how its markup has changed.
+ */
 #include <stdlib.h>
 
 #include "base/core/panic.h"

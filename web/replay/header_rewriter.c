@@ -1,4 +1,6 @@
-/* Header by header. */
+/* Header by header. A header that is not in the table of those that are kept is
+ * put aside, so that one that nobody thought of reaches no browser.
+ */
 #include "web/replay/header_rewriter.h"
 
 #include <stdio.h>

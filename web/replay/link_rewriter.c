@@ -1,4 +1,6 @@
-/* Which links lead out of a page, and where to. */
+/* Which links lead out of a page, and where to. A link is resolved against the
+ * page's own address, not the archive's, which stands before it.
+ */
 #include "web/replay/link_rewriter.h"
 
 #include <string.h>

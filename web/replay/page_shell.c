@@ -1,4 +1,6 @@
-/* The frame of replay's pages, in the console's style. */
+/* The frame of replay's pages, in the console's style, so that they look
+ * alike and share its policy.
+ */
 #include "web/replay/page_shell.h"
 
 #include "base/http/http.h"

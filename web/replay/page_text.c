@@ -1,4 +1,6 @@
-/* Text between tags; tags of blocks end lines. */
+/* Text between tags; tags of blocks end lines. Markup is not parsed into a
+ * tree: lines need only its tokens, in their order.
+ */
 #include "web/replay/page_text.h"
 
 #include "base/core/macros.h"

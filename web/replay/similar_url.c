@@ -1,4 +1,6 @@
-/* Which arguments of a query matter, and of which files none does. */
+/* Which arguments of a query matter, and of which files none does. The rules
+ * are tables, so that they can be compared with pywb's.
+ */
 #include "web/replay/similar_url.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Reading the keys of a site. */
+/* Reading the keys of a site. Values are left out of the scan, so that a site
+ * of a million pages costs its keys alone.
+ */
 #include "web/replay/site_index.h"
 
 #include <stdlib.h>

@@ -114,7 +114,7 @@ size_t inverter_bytes(const struct inverter *v)
 }
 
 /* Make room for one more element of @size in an array of *@cap. */
-static void *grow(void *array, size_t count, size_t *cap, size_t size)
+static void *inverter_grow(void *array, size_t count, size_t *cap, size_t size)
 {
     if (count < *cap)
         return array;
@@ -127,7 +127,8 @@ static void *grow(void *array, size_t count, size_t *cap, size_t size)
 void inverter_row(struct inverter *v, struct slice key, uint64_t signature)
 {
     INVARIANT(v->touched_count == 0); /* INV-1 */
-    v->rows = grow(v->rows, v->row_count, &v->row_cap, sizeof(*v->rows));
+    v->rows =
+        inverter_grow(v->rows, v->row_count, &v->row_cap, sizeof(*v->rows));
     v->rows[v->row_count++] = (struct stored_row){
         .key = arena_dup(&v->arena, key), .signature = signature};
 }
@@ -159,12 +160,14 @@ void inverter_word(struct inverter *v,
     if (term.len == 0)
         return;
     t = term_of(v, term);
-    v->words = grow(v->words, v->word_count, &v->word_cap, sizeof(*v->words));
+    v->words =
+        inverter_grow(v->words, v->word_count, &v->word_cap, sizeof(*v->words));
     v->words[v->word_count++] =
         (struct document_word){position, NO_WORD, count, (uint8_t)kind};
     if (t->first_word == NO_WORD) {
         t->first_word = at;
-        v->touched = grow(v->touched, v->touched_count, &v->touched_cap,
+        v->touched =
+            inverter_grow(v->touched, v->touched_count, &v->touched_cap,
                           sizeof(struct inverted_term *));
         v->touched[v->touched_count++] = t;
     } else {
@@ -254,8 +257,8 @@ void inverter_document(struct inverter *v, const struct segment_document *d)
     v->touched_count = 0;
     v->word_count = 0;
     memset(v->lengths, 0, sizeof(v->lengths));
-    v->documents = grow(v->documents, v->document_count, &v->document_cap,
-                        sizeof(*v->documents));
+    v->documents = inverter_grow(v->documents, v->document_count,
+                                 &v->document_cap, sizeof(*v->documents));
     to = &v->documents[v->document_count++];
     *to = *d;
     to->times_us = times;

@@ -1,4 +1,6 @@
-/* From cells to words: see page_document.h. */
+/* From cells to words: see page_document.h. Captures are compared by a hash of
+ * their text, because most of a crawl repeats an earlier one.
+ */
 #include "web/search/build/page_document.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
-/* Rows into segments whose bytes go to a function, in pieces. */
+/* Rows into segments whose bytes go to a function, in pieces, so that tasks of
+ * a job can hand them on as records.
+ */
 #include "web/search/search_segments.h"
 
 #include "base/core/buf.h"

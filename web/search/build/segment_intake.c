@@ -1,4 +1,6 @@
-/* One segment after the other, each a stream that is cut into pages here. */
+/* One segment after the other, each a stream that is cut into pages here. A
+ * segment that breaks off leaves a file that no manifest names.
+ */
 #include "web/search/build/segment_intake.h"
 
 #include "base/core/panic.h"

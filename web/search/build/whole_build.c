@@ -48,11 +48,11 @@ static bool take_range(struct whole_build *w, struct quarry_range *out)
     return more;
 }
 
-static int tell(struct whole_build *w,
-                struct row_segments *to,
-                struct search_progress *untold,
-                uint64_t *told,
-                struct err *err)
+static int whole_build_tell(struct whole_build *w,
+                            struct row_segments *to,
+                            struct search_progress *untold,
+                            uint64_t *told,
+                            struct err *err)
 {
     struct search_progress p = *untold;
     p.documents = row_segments_documents(to) - *told;
@@ -83,10 +83,10 @@ static int read_range(struct whole_build *w,
         untold.rows_read++;
         rc = row_segments_put(to, row, false, err);
         if (!rc && untold.rows == TELL_ROWS)
-            rc = tell(w, to, &untold, &told, err);
+            rc = whole_build_tell(w, to, &untold, &told, err);
     }
     if (!rc)
-        rc = tell(w, to, &untold, &told, err);
+        rc = whole_build_tell(w, to, &untold, &told, err);
     quarry_scanner_close(rows);
     return rc;
 }

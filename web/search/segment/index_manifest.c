@@ -1,4 +1,6 @@
-/* Reading and replacing the manifest. It is small: a line for each segment. */
+/* Reading and replacing the manifest. It is small, a line for each segment, so
+ * it is read and replaced as a whole.
+ */
 #include "web/search/segment/index_manifest.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* Blocks are decoded when a document in them is asked for; skips say which. */
+/* Blocks are decoded when a document in them is asked for; skips say which, so
+ * that a query reads few blocks of a term that most pages have.
+ */
 #include "web/search/segment/posting_cursor.h"
 
 #include "base/core/coding.h"
