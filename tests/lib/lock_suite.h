@@ -585,12 +585,18 @@ static UNUSED void lock_suite_all(struct lock_suite *s)
 enum {
     STORM_FILES = 2,
     STORM_LOCKS = 2,
-    STORM_DOUBTS_MAX = 64
+    STORM_DOUBTS_MAX = 64,
+    STORM_PATH_BYTES = 120
 };
+
+/* Files and locks are others after this time: their histories stay short enough
+ * to be judged. */
+#define STORM_AGE_NS UINT64_C(1000000000)
 
 struct suite_storm {
     struct lock_suite *suite;
     struct history_lock *history;
+    uint64_t begun_ns;
     uint64_t until_ns;
     uint64_t numbers;  /* Of sessions in the history. */
     uint64_t contents; /* The last that was written. */
@@ -611,7 +617,7 @@ struct storm_session {
 
     struct {
         uint64_t holder;
-        size_t lock;
+        char path[STORM_PATH_BYTES];
     } doubts[STORM_DOUBTS_MAX];
 
     size_t doubt_count;
@@ -620,6 +626,16 @@ struct storm_session {
 static UNUSED uint64_t storm_us(const struct suite_storm *s)
 {
     return world_mono_ns(s->suite->world) / 1000;
+}
+
+/* The path of a file ('f') or a lock ('l') now. */
+static UNUSED void
+storm_path(const struct suite_storm *s, char kind, size_t number, char *path)
+{
+    uint64_t age_ns = world_mono_ns(s->suite->world) - s->begun_ns;
+    int len = snprintf(path, STORM_PATH_BYTES, "%s/%c%zu-%" PRIu64,
+                       s->suite->root, kind, number, age_ns / STORM_AGE_NS);
+    PRE(len > 0 && len < STORM_PATH_BYTES);
 }
 
 static UNUSED bool storm_lives(struct storm_session *x)
@@ -735,14 +751,13 @@ static UNUSED void storm_file(struct storm_session *x)
     struct lock_input input = {.contents = how ? ++s->contents : 0};
     struct chubby_open_options o = {.events = 0};
     char text[24];
-    char path[300];
+    char path[STORM_PATH_BYTES];
     size_t op;
     int rc;
     snprintf(text, sizeof(text), "%" PRIu64, input.contents);
     if (how)
         o.contents = slice_str(text);
-    snprintf(path, sizeof(path), "%s/f%d", s->suite->root,
-             (int)rand_below(x->rand, STORM_FILES));
+    storm_path(s, 'f', rand_below(x->rand, STORM_FILES), path);
     op = storm_call(x, x->number, kinds[how], path, &input);
     rc = storm_return(
         x, op, chubby_open(x->chubby, path, flags[how], &o, &h, NULL), NULL);
@@ -755,11 +770,10 @@ static UNUSED void storm_file(struct storm_session *x)
 }
 
 /* Closing frees the lock, perhaps; nobody says when. */
-static UNUSED void storm_doubt(struct storm_session *x, size_t lock)
+static UNUSED void
+storm_doubt(struct storm_session *x, size_t lock, const char *path)
 {
     struct suite_storm *s = x->storm;
-    char path[300];
-    snprintf(path, sizeof(path), "%s/l%d", s->suite->root, (int)lock);
     (void)storm_call(x, x->holder[lock], LOCK_RELEASE, path, NULL);
     (void)fiber_set_deadline(0);
     if (x->doubt_count == STORM_DOUBTS_MAX) {
@@ -767,7 +781,7 @@ static UNUSED void storm_doubt(struct storm_session *x, size_t lock)
         return;
     }
     x->doubts[x->doubt_count].holder = x->holder[lock];
-    x->doubts[x->doubt_count++].lock = lock;
+    snprintf(x->doubts[x->doubt_count++].path, STORM_PATH_BYTES, "%s", path);
     x->holder[lock] = ++s->numbers;
 }
 
@@ -795,11 +809,11 @@ static UNUSED void storm_lock(struct storm_session *x)
     struct lock_answer answer = {.generation = 0};
     char sequencer[CHUBBY_SEQUENCER_BYTES_MAX] = "";
     struct chubby_handle *h = NULL;
-    char path[300];
+    char path[STORM_PATH_BYTES];
     bool in_doubt = true;
     size_t op;
     int rc;
-    snprintf(path, sizeof(path), "%s/l%d", s->suite->root, (int)lock);
+    storm_path(s, 'l', lock, path);
     (void)fiber_set_deadline(world_mono_ns(s->suite->world) +
                              8 * LOCK_SUITE_SECOND * 1000);
     rc = chubby_open(x->chubby, path, LOCK_MAKE, &o, &h, NULL);
@@ -834,7 +848,7 @@ static UNUSED void storm_lock(struct storm_session *x)
                                   path);
     }
     if (in_doubt)
-        storm_doubt(x, lock);
+        storm_doubt(x, lock, path);
     chubby_close(h);
 }
 
@@ -868,13 +882,9 @@ static UNUSED void storm_session_run(struct suite_storm *s, struct rand_gen *r)
         world_sleep_us(s->suite->world, rand_below(r, 20000));
     }
     s->expired += x.expired;
-    for (size_t i = 0; i < x.doubt_count; i++) {
-        char path[300];
-        snprintf(path, sizeof(path), "%s/l%d", s->suite->root,
-                 (int)x.doubts[i].lock);
+    for (size_t i = 0; i < x.doubt_count; i++)
         (void)history_lock_call(s->history, x.safe_us, x.doubts[i].holder,
-                                LOCK_EXPIRE, path, NULL);
-    }
+                                LOCK_EXPIRE, x.doubts[i].path, NULL);
     chubby_disconnect(x.chubby);
 }
 
@@ -902,6 +912,7 @@ static UNUSED uint64_t lock_suite_storm(struct lock_suite *s,
 {
     struct suite_storm storm = {.suite = s,
                                 .history = history_lock_new(),
+                                .begun_ns = world_mono_ns(s->world),
                                 .until_ns =
                                     world_mono_ns(s->world) + us * 1000};
     struct storm_client_arg args[32];
