@@ -365,7 +365,7 @@ const char *gsql_token_value(const struct gsql_token *t, struct buf *out)
     }
     why = put_unescaped(s, t->is_bytes, t->is_raw, out);
     if (!why && !t->is_bytes &&
-        !utf8_valid(slice_make(out->data + before, out->len - before)))
+        !utf8_valid(slice_sub(buf_slice(out), before, out->len)))
         why = "not UTF-8";
     return why;
 }

@@ -376,8 +376,11 @@ void sql_bounds_fit(struct sql_bounds *b,
         b->time_from = b->time_to = (struct slice){.data = NULL};
     if (tree_parameter(item, "program") || tree_parameter(item, "families"))
         b->families.list = NULL;
-    if (tree_parameter(item, "program") || tree_parameter(item, "column_regex"))
-        b->qualifiers.list = NULL, b->qualifier_prefix.len = 0;
+    if (tree_parameter(item, "program") ||
+        tree_parameter(item, "column_regex")) {
+        b->qualifiers.list = NULL;
+        b->qualifier_prefix.len = 0;
+    }
     if (b->qualifiers.list && b->qualifiers.count > BOUNDS_QUALIFIERS_MAX)
         b->qualifiers.list = NULL;
 }

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "bigtable/quarry.h"
 
@@ -14,6 +15,13 @@ static double cpu_seconds(void)
     getrusage(RUSAGE_SELF, &u);
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static double wall_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static int scan_all(struct quarry_table *t, size_t *cells, struct err *err)
@@ -40,7 +48,7 @@ int main(int argc, char **argv)
     struct quarry *q = NULL;
     struct quarry_table *t = NULL;
     size_t cells = 0;
-    double begin = 0;
+    double begin = 0, wall = 0;
     int rc = 2;
     if (argc != 3) {
         fprintf(stderr, "usage: bench_scan_cells TARGET TABLE\n");
@@ -53,12 +61,14 @@ int main(int argc, char **argv)
         rc = scan_all(t, &cells, &err); /* The first fills the caches. */
     cells = 0;
     begin = cpu_seconds();
+    wall = wall_seconds();
     if (rc == 0)
         rc = scan_all(t, &cells, &err);
     if (rc)
         fprintf(stderr, "bench_scan_cells: %s\n", err.text);
     else
-        printf("%zu %.3f\n", cells, cpu_seconds() - begin);
+        printf("%zu %.3f %.3f\n", cells, cpu_seconds() - begin,
+               wall_seconds() - wall);
     quarry_table_close(t);
     quarry_close(q);
     return rc != 0;
