@@ -23,15 +23,45 @@ static void put_priority(struct buf *out, uint64_t priority)
     pb_close(out, opened);
 }
 
-/* Every instance has the profile "default". */
+/* The clusters of an instance: how many, and the id of the last one. */
+struct cluster_ids {
+    size_t count;
+    struct buf last;
+};
+
+static void take_cluster_id(void *ctx, struct slice id, struct slice message)
+{
+    struct cluster_ids *ids = ctx;
+    (void)message;
+    ids->count++;
+    buf_clear(&ids->last);
+    buf_append_slice(&ids->last, id);
+}
+
+/* Every instance has the profile "default". As in the service it routes to the
+ * instance's only cluster, with transactions, or else to any. */
 static bool implied_profile(struct gateway *g,
                             const struct resource_name *name,
                             struct buf *out)
 {
-    (void)g;
+    struct cluster_ids ids = {0, BUF_INIT};
+    struct err ignored = ERR_INIT;
     if (!slice_eq_str(name->id, DEFAULT_ID))
         return false;
-    pb_put_bytes(out, PB_AppProfile_multi_cluster_routing_use_any, SLICE_EMPTY);
+    if (admin_each_cluster(g, name->instance, take_cluster_id, &ids,
+                           &ignored) == 0 &&
+        ids.count == 1) {
+        size_t opened = pb_open(out, PB_AppProfile_single_cluster_routing);
+        pb_put_bytes(out, PB_SingleClusterRouting_cluster_id,
+                     buf_slice(&ids.last));
+        pb_put_integer(out, PB_SingleClusterRouting_allow_transactional_writes,
+                       1);
+        pb_close(out, opened);
+    } else {
+        pb_put_bytes(out, PB_AppProfile_multi_cluster_routing_use_any,
+                     SLICE_EMPTY);
+    }
+    buf_close(&ids.last);
     put_priority(out, PB_AppProfile_Priority_PRIORITY_HIGH);
     return true;
 }

@@ -319,6 +319,51 @@ START_TEST(test_stamps_of_the_server)
 
 END_TEST
 
+static int delete_times(int64_t from_us, int64_t to_us)
+{
+    struct buf b = BUF_INIT;
+    size_t mutation;
+    size_t cells;
+    size_t times;
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    pb_put_bytes(&b, 2, SLICE_LIT("r"));
+    mutation = pb_open(&b, 3);
+    cells = pb_open(&b, 2); /* DeleteFromColumn. */
+    pb_put_bytes(&b, 1, SLICE_LIT("f"));
+    pb_put_bytes(&b, 2, SLICE_LIT("q"));
+    times = pb_open(&b, 3);
+    pb_put_integer(&b, 1, from_us);
+    pb_put_integer(&b, 2, to_us);
+    pb_close(&b, times);
+    pb_close(&b, cells);
+    pb_close(&b, mutation);
+    return call(DATA "MutateRow", &b);
+}
+
+static void run_delete_times(void *arg)
+{
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    for (int64_t ms = 1; ms <= 3; ms++)
+        ck_assert_int_eq(write_cell("r", "f", "q", ms * 1000, SLICE_LIT("v")),
+                         GRPC_OK);
+    ck_assert_int_eq(delete_times(1999, 2001), GRPC_OK);
+    read_all();
+    expect_rows("r{f:q@3000=v f:q@1000=v}\n");
+    ck_assert_int_eq(delete_times(-1, 2001), GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(delete_times(2000, 2000), GRPC_INVALID_ARGUMENT);
+    close_all();
+}
+
+START_TEST(test_deleted_times_have_microseconds)
+{
+    /* Bounds of what is deleted need not be times that a cell can have. */
+    run(run_delete_times);
+}
+
+END_TEST
+
 static void run_mistakes(void *arg)
 {
     struct buf b;
@@ -616,6 +661,7 @@ TEST_MAIN("gateway",
           test_good_rows_have_their_index,
           test_conditions_and_counters,
           test_stamps_of_the_server,
+          test_deleted_times_have_microseconds,
           test_mistakes_have_their_codes,
           test_large_rows,
           test_scans_that_find_nothing_tell_how_far_they_are,

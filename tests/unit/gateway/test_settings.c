@@ -608,6 +608,11 @@ static void run_profiles(void *arg)
                             INSTANCE "/appProfiles/boost", &stale,
                             "description"),
                      GRPC_OK); /* As the service: the last one counts. */
+    /* There is one cluster, and the default profile routes to it. */
+    ck_assert_int_eq(
+        call_named(INSTANCES "GetAppProfile", INSTANCE "/appProfiles/default"),
+        GRPC_OK);
+    ck_assert_uint_eq(pb_find_integer(pb_find(reply_message(), 6), 2), 1);
     /* A list has those three and the default one. */
     ck_assert_int_eq(call_named(INSTANCES "ListAppProfiles", INSTANCE),
                      GRPC_OK);

@@ -28,6 +28,7 @@ suite_prepare() {
     exec 9>&-
     service_certificate
     service_account p
+    service_tokens
     service_names
 }
 
@@ -49,8 +50,10 @@ beam_java() {
 suite_run() {
     local class
     # The instance and the table of 1,000 rows that its project has.
-    beam_java MakeInstance p beam-test beam-test-cluster BigtableReadTest 1000
+    beam_java MakeInstance p beam-test beam-test-cluster BigtableReadTest 1000 ||
+        return
     for class in "${beam_tests[@]}"; do
+        [[ $class =~ ${QUARRY_CLASSES:-.} ]] || continue
         beam_java JUnitRun "$clients_work/$class.xml" \
             "org.apache.beam.sdk.io.gcp.bigtable.$class"
         results_expect "$class"

@@ -50,11 +50,11 @@ suite_prepare() {
     service_account p
 }
 
-# The classes that $QUARRY_JAVA_TESTS matches, or all.
+# The classes that $QUARRY_CLASSES matches, or all.
 java_tests() {
     (cd "$java_module/target/test-classes" &&
         find com -path '*/it/*IT.class' | sort) | sed 's|/|.|g; s|\.class$||' |
-        grep -Ev "$java_skipped" | grep -E "${QUARRY_JAVA_TESTS:-.}"
+        grep -Ev "$java_skipped" | grep -E "${QUARRY_CLASSES:-.}"
 }
 
 # java_run CLASS ARGUMENT…
