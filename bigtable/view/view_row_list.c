@@ -1,4 +1,6 @@
-/* Rows of a scan, copied to an arena that is bounded as other results are. */
+/* Rows of a scan, copied to an arena that is bounded as other results are: too
+ * many end in an error, not in all memory.
+ */
 #include "bigtable/view/view_row_list.h"
 
 #include "base/core/arena.h"

@@ -1,4 +1,6 @@
-/* Cells in the order of their names, as a table's are. */
+/* Cells in the order of their names, as a table's are: the columns of a view
+ * have the order of its query.
+ */
 #include "bigtable/view/view_row_maker.h"
 
 #include <stdlib.h>
