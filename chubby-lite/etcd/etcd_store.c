@@ -64,8 +64,7 @@ struct etcd_store {
     struct etcd_link *link;
     struct etcd_watches *watches;
     uint64_t seen; /* The newest revision of an answer. */
-    bool beat_watched;
-    bool lost; /* The session has ended. */
+    bool lost;     /* The session has ended. */
     bool closing;
 };
 
@@ -320,10 +319,10 @@ read_beat(struct etcd_store *s, struct etcd_header *h, struct err *err)
     s->seen = MAX_OF(s->seen, h->revision);
     if (!v.found && s->base.beat_path)
         return lose_session(s, err);
-    if (v.found && s->base.beat_path && !s->beat_watched) {
-        s->beat_watched = true;
+    /* Each time: where the stream breaks, the watch begins again from here,
+     * which etcd has not compacted away. */
+    if (v.found && s->base.beat_path)
         etcd_watches_add(s->watches, ETCD_WATCH_END, path, h->revision);
-    }
     return 0;
 }
 
