@@ -92,6 +92,22 @@ quarry_backup_create(struct quarry_backups *b,
                      struct quarry_backup_counts *counts,
                      struct err *err);
 
+/* Bring what was committed to @tables (none: all that keep their changes) up to
+ * now to the place, behind what it has already: backups that are made behind
+ * the first such call can be restored to any moment up to the last one. Of two
+ * calls at once one fails (ERR_BUSY). @restart: begin again, from now on, where
+ * the changes that follow are not kept any more (ERR_EXHAUSTED); backups from
+ * before cannot be continued past that. Errors: ERR_UNSUPPORTED (a table keeps
+ * no changes; the store is encrypted). */
+QUARRY_EXPORT MUST_CHECK int
+quarry_backup_archive(struct quarry_backups *b,
+                      struct quarry *q,
+                      const char *const *tables,
+                      size_t table_count,
+                      bool restart,
+                      struct quarry_backup_counts *counts,
+                      struct err *err);
+
 /* --- looking ------------------------------------------------------------- */
 
 struct quarry_backup_table {
@@ -160,6 +176,25 @@ quarry_backup_restore(struct quarry_backups *b,
                       bool rights,
                       struct quarry_backup_counts *counts,
                       struct err *err);
+
+/* The same, of the tables as they were at the moment @to_us, a time of the
+ * table's commits: the backup is continued by its archive
+ * (quarry_backup_archive()), with every commit up to the moment, whole, and
+ * none of a later one. @name NULL: the newest backup that can be. Each table
+ * appears when it is what it was; until then a table ".restore-…" is there.
+ * @to_us 0: as quarry_backup_restore(). Errors also: ERR_INVALID: the backup is
+ * of a later moment; ERR_EXHAUSTED: the archive of a table does not reach it,
+ * or has a gap; ERR_UNSUPPORTED: a table takes part in transactions. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_backup_restore_to(struct quarry_backups *b,
+                         const char *name,
+                         struct quarry *q,
+                         const struct quarry_backup_choice *choices,
+                         size_t choice_count,
+                         bool rights,
+                         int64_t to_us,
+                         struct quarry_backup_counts *counts,
+                         struct err *err);
 
 /* Make tables of @into of those of @from, a store in a directory that @b was
  * opened with as its place: files are read where they lie, and nothing else is

@@ -14,9 +14,11 @@
 #include "bigtable/quarry_backup.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/remote_fs.h"
 #include "cli/table_printer.h"
+#include "cli/time_form.h"
 
 struct backup_command {
     struct cli *cli;
@@ -187,6 +189,81 @@ static int run_create(struct cli *cli, const struct args *args, struct err *err)
     return rc;
 }
 
+/* --- archive ------------------------------------------------------------- */
+
+#define ARCHIVE_EVERY_US UINT64_C(60000000)
+/* Between looks for Ctrl-C. */
+#define ARCHIVE_NAP_US UINT64_C(200000)
+
+static const struct option archive_options[] = {
+    {"table", 't', "TABLE", "this one; without, all that keep their changes"},
+    {"follow", 'F', NULL, "again and again, until it is interrupted"},
+    {"every", 0, "TIME", "with --follow: how often (1m)"},
+    {"restart", 0, NULL,
+     "begin again from now on, where the changes that would\n"
+     "follow are not kept any more"},
+    {NULL, 0, NULL, NULL},
+};
+
+static void nap_until(struct cli *cli, uint64_t us)
+{
+    uint64_t end_us = world_mono_ns(cli->world) / 1000 + us;
+    while (!interrupted() && world_mono_ns(cli->world) / 1000 < end_us)
+        world_sleep_us(cli->world, ARCHIVE_NAP_US);
+}
+
+static int archive_again(struct backup_command *c,
+                         const char **tables,
+                         size_t count,
+                         uint64_t every_us,
+                         struct err *err)
+{
+    bool restart = args_flag(c->args, "restart");
+    bool follow = args_flag(c->args, "follow");
+    int rc;
+    if (follow)
+        (void)interrupt_watch();
+    do {
+        rc = quarry_backup_archive(c->backups, c->store, tables, count, restart,
+                                   &c->counts, err);
+        restart = false;
+        if (rc == 0) {
+            printf("%" PRIu64 " tables, %" PRIu64 " files", c->counts.tables,
+                   c->counts.moved_files);
+            print_bytes(", ", c->counts.moved_bytes, "\n");
+            fflush(stdout);
+        }
+        if (rc == 0 && follow)
+            nap_until(c->cli, every_us);
+    } while (rc == 0 && follow && !interrupted());
+    return rc;
+}
+
+static int
+run_archive(struct cli *cli, const struct args *args, struct err *err)
+{
+    static const enum cli_access access = CLI_EXISTING;
+    struct backup_command c = {.cli = cli, .args = args};
+    size_t count = args_count(args, "table");
+    const char **tables = mem_zalloc(count + 1, sizeof(char *));
+    const char *every = args_value(args, "every");
+    uint64_t every_us = ARCHIVE_EVERY_US;
+    int rc = 0;
+    for (size_t i = 0; i < count; i++)
+        tables[i] = args_nth(args, "table", i);
+    if (every && (text_parse_duration(slice_str(every), &every_us, err) ||
+                  every_us < 1000000))
+        rc = usage_error(args, err, "--every %s is no duration of 1s and more",
+                         every);
+    if (rc == 0)
+        rc = backup_command_open(&c, &access, err);
+    if (rc == 0)
+        rc = archive_again(&c, tables, count, every_us, err);
+    backup_command_close(&c);
+    mem_free(tables);
+    return rc;
+}
+
 /* --- list, show ---------------------------------------------------------- */
 
 static void print_list(struct cli *cli, const struct quarry_backup_list *l)
@@ -292,6 +369,9 @@ static int run_verify(struct cli *cli, const struct args *args, struct err *err)
 static const struct option restore_options[] = {
     {"table", 't', "TABLE[=NEW]",
      "this one, under the name NEW; without, all of the backup"},
+    {"to", 0, "TIME",
+     "as they were at that time, by the archive of their changes:\n"
+     "2026-05-01T10:20:30Z, or as \"3h\" ago"},
     {"rights", 0, NULL, "with their lists of rights, as they were"},
     {"backup-key", 0, "FILE",
      "the master key of the backup's store, if it is encrypted\n"
@@ -316,14 +396,21 @@ run_restore(struct cli *cli, const struct args *args, struct err *err)
     size_t count = args_count(args, "table");
     struct quarry_backup_choice *choices =
         mem_zalloc(count + 1, sizeof(*choices));
-    int rc;
+    const char *to = args_value(args, "to");
+    int64_t to_us = 0;
+    int rc = 0;
     for (size_t i = 0; i < count; i++)
         parse_choice(args_nth(args, "table", i), &choices[i]);
-    rc = backup_command_open(&c, &access, err);
+    if (to)
+        rc = time_parse(to, (int64_t)world_now_us(cli->world), &to_us, err);
+    if (rc == 0 && to && to_us <= 0)
+        rc = usage_error(args, err, "--to %s is no time since 1970", to);
     if (rc == 0)
-        rc = quarry_backup_restore(
+        rc = backup_command_open(&c, &access, err);
+    if (rc == 0)
+        rc = quarry_backup_restore_to(
             c.backups, args->word_count > 1 ? args->words[1] : NULL, c.store,
-            choices, count, args_flag(args, "rights"), &c.counts, err);
+            choices, count, args_flag(args, "rights"), to_us, &c.counts, err);
     if (rc == 0) {
         progress_end(&c.progress);
         print_counts(&c.counts, "fetched");
@@ -383,6 +470,18 @@ const struct command backup_commands[] = {
      .words_max = 2,
      .options = {create_options, place_options},
      .run = run_create},
+    {.name = "backup archive",
+     .arguments = "PLACE",
+     .summary = "Bring what was written to tables up to now",
+     .details =
+         "Behind what the place has already, of tables that keep their\n"
+         "changes. Backups that are made behind the first such command can be\n"
+         "restored to any moment up to the last one: backup restore --to.",
+     .examples = "quarry backup archive s3://backups/web --follow --every 30s",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {archive_options, place_options},
+     .run = run_archive},
     {.name = "backup list",
      .arguments = "PLACE",
      .summary = "List the backups of a place",
@@ -411,12 +510,15 @@ const struct command backup_commands[] = {
      .arguments = "PLACE [NAME]",
      .summary = "Make tables of those in a backup",
      .details =
-         "Without NAME, of the newest. Tables that are there are not changed:\n"
+         "Without NAME, of the newest; with --to, of the newest that leads to\n"
+         "that time. Tables that are there are not changed:\n"
          "--table OLD=NEW gives them another name. Each appears whole, when\n"
          "all of its files were fetched and checked. Interrupted, the same\n"
          "command fetches only what is missing.",
-     .examples = "quarry backup restore /mnt/backups monday\n"
-                 "quarry backup restore s3://backups/web -t webtable=then",
+     .examples =
+         "quarry backup restore /mnt/backups monday\n"
+         "quarry backup restore s3://backups/web -t webtable=then\n"
+         "quarry backup restore s3://backups/web --to 3h -t webtable=was",
      .words_min = 1,
      .words_max = 2,
      .options = {restore_options, place_options},

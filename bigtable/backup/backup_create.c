@@ -18,6 +18,7 @@
 #include "base/core/text.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
+#include "bigtable/backup/backup_archive.h"
 #include "bigtable/backup/backup_place.h"
 #include "bigtable/backup/backup_run.h"
 #include "bigtable/client/bulk_load.h"
@@ -42,6 +43,7 @@ struct backup_making {
     struct hash_map known;     /* by identity -> struct backup_file. */
     char **tables;             /* Owned. */
     struct buf *records;       /* One a table. Owned. */
+    uint64_t *archives;        /* ID and number of each. Owned. */
     size_t table_count;
     size_t snapshot_count;     /* That are there. */
     struct backup_file *files; /* Owned; by number. */
@@ -90,6 +92,18 @@ static int choose_tables(struct backup_making *m,
 static void snapshot_name(const struct backup_making *m, size_t i, char *out)
 {
     snprintf(out, 64, "backup-%s-%zu", backup_run_id(m->run), i);
+}
+
+/* Before the snapshots: what is archived by now is in them. */
+static int find_archives(struct backup_making *m, struct err *err)
+{
+    int rc = 0;
+    m->archives = mem_zalloc(2 * m->table_count + 1, sizeof(*m->archives));
+    for (size_t i = 0; i < m->table_count && rc == 0; i++)
+        rc =
+            archive_position(m->backups, m->quarry, m->tables[i],
+                             &m->archives[2 * i], &m->archives[2 * i + 1], err);
+    return rc;
 }
 
 static int take_snapshots(struct backup_making *m, struct err *err)
@@ -300,8 +314,9 @@ static int publish_manifest(struct backup_making *m, struct err *err)
     quarry_put_target(m->quarry, &source);
     manifest.source = buf_slice(&source);
     for (size_t i = 0; i < m->table_count; i++)
-        manifest.tables[i] = (struct backup_table){slice_str(m->tables[i]),
-                                                   buf_slice(&m->records[i])};
+        manifest.tables[i] = (struct backup_table){
+            slice_str(m->tables[i]), buf_slice(&m->records[i]),
+            m->archives[2 * i], m->archives[2 * i + 1]};
     backup_manifest_put(&manifest, &bytes);
     if (rc == 0)
         rc = fs_publish(b->place.fs, backup_manifest_path(b, m->name, &path),
@@ -364,6 +379,8 @@ static int making_run(struct backup_making *m, struct err *err)
     if (rc == 0)
         rc = quarry_bulk_files(m->quarry, &m->source, err);
     if (rc == 0)
+        rc = find_archives(m, err);
+    if (rc == 0)
         rc = take_snapshots(m, err);
     /* After the snapshots: keys of all their files are in it. */
     if (rc == 0)
@@ -391,6 +408,7 @@ static void making_close(struct backup_making *m)
     }
     mem_free(m->tables);
     mem_free(m->records);
+    mem_free(m->archives);
     mem_free(m->files);
     fs_close(m->source);
     hash_map_close(&m->known);

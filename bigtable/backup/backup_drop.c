@@ -8,6 +8,7 @@
 #include "base/core/hash_map.h"
 #include "base/core/ignore_result.h"
 #include "base/core/panic.h"
+#include "bigtable/backup/backup_archive.h"
 #include "bigtable/backup/backup_place.h"
 #include "bigtable/backup/backup_run.h"
 #include "gfs-lite/fs.h"
@@ -96,6 +97,8 @@ static int learn_needed(struct dropping *d, struct err *err)
             hash_map_put(&d->needed, slice_str(strrchr(full, '/') + 1), NULL);
         }
     }
+    if (rc == 0)
+        rc = archive_prune(b, &all, err);
     buf_close(&path);
     backup_all_close(&all);
     return rc;

@@ -16,9 +16,12 @@
 
 #define MAGIC_BYTES     ((size_t)8)
 #define HEAD_BYTES      (MAGIC_BYTES + SHA256_BYTES)
-#define MANIFEST_FIELDS 6
-#define TABLE_FIELDS    2
-#define FILE_FIELDS     5
+#define MANIFEST_FIELDS 7
+/* Before there were archives. */
+#define MANIFEST_FIELDS_MIN 6
+#define ARCHIVE_FIELDS      2
+#define TABLE_FIELDS        2
+#define FILE_FIELDS         5
 
 static struct slice backup_digest_slice(const struct backup_file *f)
 {
@@ -56,6 +59,12 @@ void backup_manifest_put(const struct backup_manifest *m, struct buf *out)
         codec_put_bin(&body, m->tables[i].record);
     }
     put_files(m, &body);
+    codec_put_array(&body, (uint32_t)m->table_count);
+    for (size_t i = 0; i < m->table_count; i++) {
+        codec_put_array(&body, ARCHIVE_FIELDS);
+        codec_put_u64(&body, m->tables[i].archive_id);
+        codec_put_u64(&body, m->tables[i].archive_number);
+    }
     sha256_of(buf_slice(&body), digest);
     buf_append(out, BACKUP_MAGIC, MAGIC_BYTES);
     buf_append(out, digest, SHA256_BYTES);
@@ -123,6 +132,16 @@ get_files(struct codec_reader *r, struct arena *a, struct backup_manifest *m)
     }
 }
 
+static void get_archives(struct codec_reader *r, struct backup_manifest *m)
+{
+    r->bad |= get_count(r, ARCHIVE_FIELDS) != m->table_count;
+    for (size_t i = 0; i < m->table_count && !r->bad; i++) {
+        r->bad |= codec_get_array(r) != ARCHIVE_FIELDS;
+        m->tables[i].archive_id = codec_get_u64(r);
+        m->tables[i].archive_number = codec_get_u64(r);
+    }
+}
+
 struct file_look {
     const struct backup_manifest *manifest;
     uint64_t missing; /* 0: none. */
@@ -164,18 +183,22 @@ int backup_manifest_get(struct slice in,
                         struct err *err)
 {
     struct codec_reader r;
+    uint32_t fields;
     int rc = check_frame(in, err);
     *m = (struct backup_manifest){.created_us = 0};
     if (rc)
         return rc;
     r = codec_reader_make(slice_sub(in, HEAD_BYTES, in.len));
-    r.bad |= codec_get_array(&r) < MANIFEST_FIELDS;
+    fields = codec_get_array(&r);
+    r.bad |= fields < MANIFEST_FIELDS_MIN;
     m->name = codec_get_bytes(&r);
     m->created_us = codec_get_u64(&r);
     m->source = codec_get_bytes(&r);
     m->keys = codec_get_bytes(&r);
     get_tables(&r, a, m);
     get_files(&r, a, m);
+    if (fields > MANIFEST_FIELDS_MIN)
+        get_archives(&r, m);
     if (r.bad || m->source.len > BACKUP_SOURCE_BYTES_MAX)
         return err_set(err, ERR_CORRUPT, "malformed manifest");
     rc = backup_check_name(m->name, err);

@@ -2,9 +2,12 @@
  *
  *     file   = "QRYBKUP1" sha-256 of the rest (32 bytes), body
  *     body   = MessagePack: [name, created µs, source, KEYS or empty, tables,
- *              files]
+ *              files, archives]
  *     tables = [[name, record]…]        record: wire/snapshot_record.h
  *     files  = [[number, bytes, modified µs, tail, sha-256]…]
+ *     archives = [[ID, number]…], one a table: the file of its archive
+ *              (backup_archive.h) that was the next when the backup began; ID
+ * 0: none. Older programs neither write nor read it.
  *
  * Numbers are those in the records. `modified` and `tail`, a hash of the file's
  * last 64 KiB, tell a later backup that a file of the store is the same one
@@ -42,6 +45,8 @@ struct backup_file {
 struct backup_table {
     struct slice name;
     struct slice record;
+    uint64_t archive_id; /* 0: none. */
+    uint64_t archive_number;
 };
 
 struct backup_manifest {

@@ -15,11 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/hash.h"
 #include "base/core/hash_map.h"
 #include "base/core/ignore_result.h"
 #include "base/core/panic.h"
 #include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
+#include "bigtable/backup/backup_archive.h"
 #include "bigtable/client/bulk_load.h"
 #include "bigtable/client/table_import.h"
 #include "bigtable/row/schema.h"
@@ -455,6 +457,45 @@ int backup_restore_is_free(struct quarry *q, const char *name, struct err *err)
     return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
+/* The table @as of @from at the moment: first one of another name, which system
+ * tables have; it is continued, and a clone of it appears. One that an earlier
+ * call left is dropped. */
+static int restore_to_moment(struct backup_restoring *r,
+                             const struct backup_table *from,
+                             const char *as,
+                             struct err *err)
+{
+    struct buf hidden = BUF_INIT;
+    int rc;
+    buf_printf(&hidden, ".restore-%016" PRIx64,
+               hash64(as, strlen(as), (uint64_t)r->to_us));
+    rc = quarry_table_drop(r->quarry, buf_cstr(&hidden), err);
+    if (rc == 0 || rc == ERR_NOTFOUND)
+        rc = backup_restore_table(r, from, buf_cstr(&hidden), err);
+    if (rc == 0) {
+        rc = archive_replay(r->backups, from, r->quarry, buf_cstr(&hidden),
+                            r->to_us, err);
+        if (rc == 0)
+            rc = quarry_table_clone(r->quarry, buf_cstr(&hidden), as, err);
+        if (quarry_table_drop(r->quarry, buf_cstr(&hidden), NULL)) {
+            /* The next call drops it. */
+        }
+    }
+    if (rc)
+        err_wrap(err, "restore table %s", as);
+    buf_close(&hidden);
+    return rc;
+}
+
+static int restore_one(struct backup_restoring *r,
+                       const struct backup_table *from,
+                       const char *as,
+                       struct err *err)
+{
+    return r->to_us ? restore_to_moment(r, from, as, err)
+                    : backup_restore_table(r, from, as, err);
+}
+
 static int restore_choices(struct backup_restoring *r,
                            const struct quarry_backup_choice *choices,
                            size_t count,
@@ -466,11 +507,15 @@ static int restore_choices(struct backup_restoring *r,
         rc = find_table(r->manifest, choices[i].table, err)
                  ? backup_restore_is_free(r->quarry, as, err)
                  : ERR_NOTFOUND;
+        if (rc == 0 && r->to_us)
+            rc = archive_reaches(
+                r->backups, find_table(r->manifest, choices[i].table, NULL),
+                r->to_us, err);
     }
     for (size_t i = 0; i < count && rc == 0; i++) {
         const char *as = choices[i].as ? choices[i].as : choices[i].table;
-        rc = backup_restore_table(
-            r, find_table(r->manifest, choices[i].table, NULL), as, err);
+        rc = restore_one(r, find_table(r->manifest, choices[i].table, NULL), as,
+                         err);
     }
     return rc;
 }
@@ -512,6 +557,61 @@ static int newest_name(struct quarry_backups *b, char **out, struct err *err)
     return rc;
 }
 
+/* Can the backup be continued to the moment? All of its tables, or those that
+ * are chosen. */
+static int check_backup(struct quarry_backups *b,
+                        const struct backup_manifest *m,
+                        const struct quarry_backup_choice *choices,
+                        size_t count,
+                        int64_t to_us,
+                        struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        const struct backup_table *t = find_table(m, choices[i].table, err);
+        rc = t ? archive_reaches(b, t, to_us, err) : ERR_NOTFOUND;
+    }
+    for (size_t i = 0; i < m->table_count && count == 0 && rc == 0; i++)
+        rc = archive_reaches(b, &m->tables[i], to_us, err);
+    return rc;
+}
+
+/* The name of the newest backup that can be continued to the moment; the error
+ * is that of the newest that is not later. Owned. */
+static int newest_before(struct quarry_backups *b,
+                         const struct quarry_backup_choice *choices,
+                         size_t count,
+                         int64_t to_us,
+                         char **out,
+                         struct err *err)
+{
+    struct err first = ERR_INIT;
+    struct backup_all all;
+    int rc = backup_all_read(b, &all, err);
+    int why = 0;
+    *out = NULL;
+    for (size_t i = all.count; i-- > 0 && !*out && rc == 0;) {
+        struct err e = ERR_INIT;
+        int found;
+        if (all.list[i].is_damaged)
+            continue;
+        found =
+            check_backup(b, &all.list[i].manifest, choices, count, to_us, &e);
+        if (found == 0) {
+            *out = mem_strdup(all.list[i].name);
+        } else if (why == 0 || why == ERR_INVALID) {
+            why = err_copy(&first, &e);
+            err_wrap(&first, "backup %s", all.list[i].name);
+        }
+    }
+    backup_all_close(&all);
+    if (rc == 0 && !*out)
+        rc = why ? err_copy(err, &first)
+                 : err_set(err, ERR_NOTFOUND, "there is no backup in %s",
+                           b->place.name);
+    return rc;
+}
+
 int quarry_backup_restore(struct quarry_backups *b,
                           const char *name,
                           struct quarry *q,
@@ -521,13 +621,30 @@ int quarry_backup_restore(struct quarry_backups *b,
                           struct quarry_backup_counts *counts,
                           struct err *err)
 {
-    struct backup_restoring r = {.backups = b, .quarry = q, .rights = rights};
+    return quarry_backup_restore_to(b, name, q, choices, choice_count, rights,
+                                    0, counts, err);
+}
+
+int quarry_backup_restore_to(struct quarry_backups *b,
+                             const char *name,
+                             struct quarry *q,
+                             const struct quarry_backup_choice *choices,
+                             size_t choice_count,
+                             bool rights,
+                             int64_t to_us,
+                             struct quarry_backup_counts *counts,
+                             struct err *err)
+{
+    struct backup_restoring r = {
+        .backups = b, .quarry = q, .rights = rights, .to_us = to_us};
     struct backup_held h = {.name = NULL};
     char *newest = NULL;
     int rc = 0;
     b->counts = (struct quarry_backup_counts){.tables = 0};
     if (!name)
-        rc = newest_name(b, &newest, err);
+        rc = to_us
+                 ? newest_before(b, choices, choice_count, to_us, &newest, err)
+                 : newest_name(b, &newest, err);
     if (rc)
         return rc;
     rc = backup_held_read(b, name ? name : newest, &h, err);

@@ -15,6 +15,7 @@ struct backup_restoring {
     const struct backup_manifest *manifest;
     unsigned char digest[SHA256_BYTES]; /* Of the manifest. */
     bool rights;
+    int64_t to_us;    /* The moment; 0: that of the backup. */
     bool from_store;  /* The place is a store: files are tables/NUMBER.sst, and
                          their digests are not known. */
     struct fs *store; /* The target's files. Owned. */

@@ -175,6 +175,112 @@ class RoundTrip(BackupTest):
         self.assertEqual(self.ok(*key, "scan", "again"), cells)
 
 
+class Moments(BackupTest):
+    """Backups that archives continue: tables as of any moment."""
+
+    def begin(self):
+        self.ok("table", "create", "t", "--family", "f,versions=3", "--family",
+                "n,aggregate=sum", "--changes", "7d")
+        self.moments = []
+
+    def archive(self, *more):
+        return self.ok("backup", "archive", self.place, *more)
+
+    def change(self, rng, count):
+        for _ in range(count):
+            row = "r%d" % rng.randrange(6)
+            self.ok(*rng.choice([
+                ("put", "t", row, "f:q=%d" % rng.randrange(1000)),
+                ("add", "t", row, "n:q", "7"), ("delete", "t", row)]))
+        time.sleep(0.01)
+        self.moments.append((time.time_ns() // 1000, self.cells("t")))
+        time.sleep(0.01)
+
+    def check(self, us, want):
+        there = self.at("other")
+        self.ok(*there, "backup", "restore", self.place, "--to", str(us),
+                "-t", "t=was")
+        self.assertEqual(self.cells("was", *there), want)
+        self.ok(*there, "table", "drop", "was")
+
+    def story(self):
+        rng = random.Random(7)
+        self.begin()
+        self.change(rng, 2)
+        self.archive()
+        self.ok("put", "t", "r0", "f:q=before")
+        self.ok("backup", "create", self.place, "one")
+        self.change(rng, 4)
+        self.archive()
+        self.change(rng, 3)
+        self.ok("backup", "create", self.place, "two")
+        self.change(rng, 4)
+        self.archive()
+        for us, want in self.moments[1:]:
+            self.check(us, want)
+
+    def test_any_moment(self):
+        """Before the first backup, behind the archive and over a gap it is
+        refused by name; a drop keeps what the other backups need."""
+        self.story()
+        there = self.at("other")
+
+        def refused(us, *more):
+            return self.fails(1, *there, "backup", "restore", self.place, *more,
+                              "--to", str(us), "-t", "t=was")
+        self.ok("put", "t", "later", "f:q=1")
+        late = time.time_ns() // 1000
+        self.assertIn("all commits up to", refused(late))
+        self.assertIn("has commits up to", refused(self.moments[0][0]))
+        self.assertIn("has commits up to", refused(self.moments[1][0], "two"))
+        before = os.listdir(self.path("bk/archive"))
+        self.ok("backup", "drop", self.place, "one")
+        self.check(*self.moments[-1])
+        self.assertIn("has commits up to", refused(self.moments[1][0]))
+        self.archive("--restart")
+        self.ok("put", "t", "later", "f:q=2")
+        self.archive()
+        self.assertIn("are missing in the archive",
+                      refused(time.time_ns() // 1000))
+        self.assertEqual(os.listdir(self.path("bk/archive")), before)
+        self.table("plain")
+        self.assertIn("changes", self.fails(1, "backup", "archive", self.place,
+                                            "-t", "plain"))
+
+    def test_killed(self):
+        """Archives and restores that are killed leave nothing that is wrong."""
+        rng = random.Random(8)
+        self.begin()
+        self.archive()
+        self.ok("backup", "create", self.place, "one")
+        for _ in range(6):
+            self.change(rng, 2)
+            process = self.start("backup", "archive", self.place)
+            try:
+                process.wait(rng.uniform(0.02, 0.3))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+        self.archive()
+        there = self.at("other")
+        us, want = self.moments[3]
+        for seconds in (0.05, 0.1, 0.15, 0.2, 0.3):
+            process = self.start(*there, "backup", "restore", self.place, "--to",
+                                 str(us), "-t", "t=was")
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            if os.path.isdir(self.path("other")) and any(
+                    t["table"] == "was"
+                    for t in self.json(*there, "table", "list")):
+                self.assertEqual(self.cells("was", *there), want)
+                self.ok(*there, "table", "drop", "was")
+        for us, want in self.moments:
+            self.check(us, want)
+
+
 class Killed(BackupTest):
     def kill_during(self, seconds, *args):
         """Run the command, and kill it after @seconds, if it still runs."""
@@ -295,6 +401,15 @@ class Bucket(BackupTest):
         self.ok("backup", "drop", self.place, "one")
         self.ok("backup", "drop", self.place, "two")
         self.assertEqual(list(self.s3.objects["bucket"]), [])
+
+    def test_moments(self):
+        """The same from a bucket."""
+        Moments.story(self)
+
+    begin = Moments.begin
+    archive = Moments.archive
+    change = Moments.change
+    check = Moments.check
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Backups of the tables of a cluster of real processes, and tables of a cluster
 made of backups, while servers are killed."""
 import os
+import time
 
 from processes import ClusterTest, main
 
@@ -33,6 +34,33 @@ class Backups(ClusterTest):
     def cells(self, table, *target):
         return self.ok(*target, "scan", table, "--versions", "9", "--format",
                        "json")
+
+    def test_a_moment(self):
+        """A backup and the archive of its table give it back as of a moment,
+        over splits and the death of a server."""
+        cluster = self.serve(3)
+        self.ok("table", "create", "t", "--family", "f,versions=3",
+                "--changes", "7d")
+        self.ok("put", "t", "r1", "f:q=0")
+        self.ok("backup", "archive", self.place)
+        self.ok("backup", "create", self.place, "one")
+        moments = []
+        for n in range(3):
+            for row in ("r1", "r3", "r5"):
+                self.ok("put", "t", row, "f:q=%d" % n)
+            time.sleep(0.1)
+            moments.append((time.time_ns() // 1000, self.cells("t")))
+            time.sleep(0.1)
+            self.ok("delete", "t", "r3")
+            if n == 0:
+                self.ok("table", "split", "t", "r3")
+            if n == 1:
+                cluster.kill(self.master(cluster))
+            self.ok("backup", "archive", self.place)
+        for n, (us, want) in enumerate(moments):
+            self.ok("backup", "restore", self.place, "--to", str(us), "-t",
+                    "t=was%d" % n)
+            self.assertEqual(self.cells("was%d" % n), want)
 
     def test_out_and_in_again(self):
         """A table of several tablets goes to a directory, comes back into the

@@ -131,6 +131,7 @@ ALLOWED = {
     # Table files as they lie, and the calls that bring them into a store.
     "bigtable/backup": ["base/", "gfs-lite/fs.h", "gfs-lite/fs_location.h",
                         "bigtable/row/schema.h", "bigtable/sstable/",
+                        "bigtable/changes/change_batch.h",
                         "bigtable/store/add_files.h", "bigtable/wire/",
                         "bigtable/client/bulk_load.h",
                         "bigtable/client/table_import.h", "bigtable/quarry",

@@ -267,6 +267,154 @@ START_TEST(test_tables_come_back_as_they_were)
 
 END_TEST
 
+/* --- moments ------------------------------------------------------------- */
+
+enum {
+    MOMENTS_MAX = 24
+};
+
+struct moment {
+    int64_t us;
+    struct buf rows;
+    bool archived;  /* A call of the archive came after it. */
+    bool backed_up; /* A backup that an archive continues came before. */
+};
+
+struct moments {
+    struct backup_story *story;
+    struct moment list[MOMENTS_MAX];
+    size_t count;
+    bool has_archive;
+    bool has_backup;
+};
+
+static void keep_moment(struct moments *m)
+{
+    struct moment *k = &m->list[m->count % MOMENTS_MAX];
+    world_sleep_us(m->story->world, 2000);
+    buf_close(&k->rows);
+    *k = (struct moment){.us = (int64_t)world_now_us(m->story->world),
+                         .backed_up = m->has_backup};
+    table_text(m->story->t[0], &k->rows);
+    m->count++;
+    world_sleep_us(m->story->world, 2000);
+}
+
+static void archive_now(struct moments *m)
+{
+    const char *const table = "t";
+    world_sleep_us(m->story->world, 2000);
+    OK(quarry_backup_archive(m->story->b, m->story->q, &table, 1, false, NULL,
+                             &err));
+    m->has_archive = true;
+    for (size_t i = 0; i < MOMENTS_MAX; i++)
+        m->list[i].archived = true;
+}
+
+/* Another store gets the table as it was; what cannot be is refused. */
+static void restore_moment(struct moments *m, struct moment *k)
+{
+    const struct quarry_options o = {.world = m->story->world,
+                                     .background_tasks = 1};
+    const struct quarry_backup_choice choice = {"t", "x"};
+    struct buf text = BUF_INIT;
+    char **tables = NULL;
+    size_t count = 0;
+    struct quarry_table *t;
+    struct quarry *q;
+    int rc;
+    OK(quarry_open("file:/r3", &o, &q, &err));
+    rc = quarry_backup_restore_to(m->story->b, NULL, q, &choice, 1, false,
+                                  k->us, NULL, &err);
+    /* A later backup does as well if nothing was written in between. */
+    if (!k->archived || (!k->backed_up && rc)) {
+        ck_assert_msg(rc == ERR_EXHAUSTED || rc == ERR_INVALID ||
+                          rc == ERR_NOTFOUND,
+                      "%d %s", rc, err.text);
+    } else {
+        ck_assert_msg(rc == 0, "%s", err.text);
+        OK(quarry_table_open(q, "x", &t, &err));
+        table_text(t, &text);
+        ck_assert_str_eq(buf_cstr(&text), buf_cstr(&k->rows));
+        quarry_table_close(t);
+        OK(quarry_table_drop(q, "x", &err));
+    }
+    OK(quarry_table_list(q, &tables, &count, &err));
+    ck_assert_uint_eq(count, 0);
+    quarry_names_free(tables, count);
+    quarry_close(q);
+    buf_close(&text);
+}
+
+static void moments_step(struct moments *m)
+{
+    const char *const table = "t";
+    char name[16];
+    switch (rand_below(&m->story->rand, 12)) {
+    case 0: archive_now(m); break;
+    case 1:
+    case 2: keep_moment(m); break;
+    case 3:
+        if (!rand_one_in(&m->story->rand, 2))
+            break;
+        snprintf(name, sizeof(name), "m%zu", m->story->count++ % 10000);
+        OK(quarry_backup_create(m->story->b, m->story->q, name, &table, 1, NULL,
+                                &err));
+        m->has_backup |= m->has_archive;
+        break;
+    case 4: OK(quarry_flush(m->story->q, &err)); break;
+    case 5: OK(quarry_table_compact(m->story->q, "t", &err)); break;
+    case 6:
+        if (rand_one_in(&m->story->rand, 3)) {
+            story_close(m->story);
+            story_open(m->story);
+        } else {
+            OK(quarry_table_split(m->story->q, "t", slice_make("d", 1), &err));
+        }
+        break;
+    default:
+        for (int i = 0; i < 3; i++)
+            put_row(m->story);
+        break;
+    }
+}
+
+static void moments_work(void *arg)
+{
+    struct moments m = {.story = arg};
+    story_begin(m.story);
+    for (size_t i = 0; i < 150; i++) {
+        moments_step(&m);
+        if (m.count > 0 && rand_one_in(&m.story->rand, 12))
+            restore_moment(
+                &m, &m.list[rand_below(&m.story->rand,
+                                       MIN_OF(m.count, (size_t)MOMENTS_MAX))]);
+    }
+    archive_now(&m);
+    for (size_t i = 0; i < MIN_OF(m.count, (size_t)MOMENTS_MAX); i++)
+        restore_moment(&m, &m.list[i]);
+    for (size_t i = 0; i < MOMENTS_MAX; i++)
+        buf_close(&m.list[i].rows);
+    story_close(m.story);
+    quarry_backups_close(m.story->b);
+    m.story->count = 0;
+}
+
+/* A backup and the archive of its table give back what a scan said at any
+ * moment between, sums included, over flushes, compactions, splits and opens;
+ * moments that the archive does not reach, or that no backup precedes, are
+ * refused. */
+START_TEST(test_tables_come_back_as_of_a_moment)
+{
+    for (uint64_t i = 0; i < 6; i++) {
+        struct backup_story *s = story_new(test_seed() + i);
+        sim_run(s->world, moments_work, s);
+        story_free(s);
+    }
+}
+
+END_TEST
+
 /* --- damage -------------------------------------------------------------- */
 
 struct damaging {
@@ -344,4 +492,5 @@ END_TEST
 
 TEST_MAIN("backup",
           test_tables_come_back_as_they_were,
+          test_tables_come_back_as_of_a_moment,
           test_every_byte_that_is_changed_is_told)
