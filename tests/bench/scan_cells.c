@@ -1,7 +1,8 @@
 /* The plain scan that scans of the Python package are measured beside: all rows
  * of a table, and the bytes of their values.
  *
- *     bench_scan_cells TARGET TABLE     prints cells, and seconds of CPU
+ *     bench_scan_cells TARGET TABLE     prints cells, seconds of CPU and of the
+ * clock
  */
 #include <stdio.h>
 #include <sys/resource.h>

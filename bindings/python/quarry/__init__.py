@@ -18,6 +18,8 @@ the interpreter's lock. Failures are exceptions below `quarry.Error`, whose
 `code` names the kind.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._quarry import (  # noqa: F401
     AbortedError, BusyError, CancelledError, ClosedError, ConflictError,
     CorruptError,
@@ -25,11 +27,23 @@ from ._quarry import (  # noqa: F401
     InvalidError, IoError, NoMemoryError, NotFoundError, TooBigError,
     TooOldError,
     UnavailableError, UnknownOutcomeError, UnsupportedError)
-from . import bigtable, filters, jobs  # noqa: F401
+from . import filters, jobs  # noqa: F401
 from .arrow import ArrowScan  # noqa: F401
 from .rows import Cell, Mutation, Row  # noqa: F401
 from .store import Store, open  # noqa: F401
 from .table import Batch, SawTable, Scan, Table  # noqa: F401
 from .transaction import Transaction  # noqa: F401
 
+if TYPE_CHECKING:
+    from . import bigtable  # noqa: F401
+
 __version__ = "0.2.0"
+
+
+def __getattr__(name: str) -> Any:
+    """quarry.bigtable, imported when it is first used: `python -m
+    quarry.bigtable` runs it, and warns of a module that is there already."""
+    if name == "bigtable":
+        import importlib
+        return importlib.import_module("quarry.bigtable")
+    raise AttributeError("module 'quarry' has no attribute %r" % name)
