@@ -229,6 +229,15 @@ quarry_view_scan_seek(struct quarry_view_scan *s,
                       const struct quarry_view_value *keys,
                       size_t count,
                       struct err *err);
+/* End before the first row whose first @count keys are not before @keys, or
+ * with @inclusive behind all whose keys these are. The same otherwise; none is
+ * dropped that must come, and others may come. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_view_scan_until(struct quarry_view_scan *s,
+                       const struct quarry_view_value *keys,
+                       size_t count,
+                       bool inclusive,
+                       struct err *err);
 /* *@values, one for each column, are borrowed until the next call; NULL at the
  * end. */
 QUARRY_EXPORT MUST_CHECK int

@@ -109,21 +109,45 @@ static bool read_field(struct slice field,
            view_key_get_integer(field, &out->integer);
 }
 
+/* The values that @key is of, as many as can be read; *@count of them. */
+static bool read_key(const struct kept_rows *k,
+                     struct slice key,
+                     struct buf *bytes,
+                     struct quarry_view_value values[KEYS_MAX],
+                     size_t *count)
+{
+    struct slice fields[KEYS_MAX];
+    size_t n = 1;
+    fields[0] = key;
+    *count = 0;
+    if (!k->is_raw)
+        n = view_key_split(key, bytes, fields, k->key_count);
+    while (*count < n && *count < k->key_count &&
+           read_field(fields[*count], k->keys[*count], &values[*count]))
+        ++*count;
+    return *count == n && n == k->key_count;
+}
+
 int kept_rows_seek(struct kept_rows *k, struct slice key, struct err *err)
 {
     struct quarry_view_value values[KEYS_MAX];
-    struct slice fields[KEYS_MAX];
     struct buf bytes = BUF_INIT;
-    size_t count = 1;
-    size_t n = 0;
+    size_t count;
     int rc;
-    fields[0] = key;
-    if (!k->is_raw)
-        count = view_key_split(key, &bytes, fields, k->key_count);
-    while (n < count && n < k->key_count &&
-           read_field(fields[n], k->keys[n], &values[n]))
-        n++;
-    rc = quarry_view_scan_seek(k->scan, values, n, err);
+    (void)read_key(k, key, &bytes, values, &count);
+    rc = quarry_view_scan_seek(k->scan, values, count, err);
+    buf_close(&bytes);
+    return rc;
+}
+
+int kept_rows_until(struct kept_rows *k, struct slice key, struct err *err)
+{
+    struct quarry_view_value values[KEYS_MAX];
+    struct buf bytes = BUF_INIT;
+    size_t count;
+    int rc = 0;
+    if (read_key(k, key, &bytes, values, &count))
+        rc = quarry_view_scan_until(k->scan, values, count, true, err);
     buf_close(&bytes);
     return rc;
 }

@@ -33,6 +33,9 @@ const struct gsql_result *kept_rows_result(const struct kept_rows *k);
  * or with one before it. */
 MUST_CHECK int
 kept_rows_seek(struct kept_rows *k, struct slice key, struct err *err);
+/* End behind the row with @key, or with ones behind it. */
+MUST_CHECK int
+kept_rows_until(struct kept_rows *k, struct slice key, struct err *err);
 /* Give the next row to @sink; false in *@found: there is none. */
 MUST_CHECK int kept_rows_next(struct kept_rows *k,
                               const struct gsql_sink *sink,

@@ -505,14 +505,35 @@ static int skip_unwanted(struct view_scan *s, struct slice key, struct err *err)
     return kept_rows_seek(s->kept, next, err);
 }
 
-/* To the first row that is wanted. */
+/* A key that no wanted row is behind; false: there is none. */
+static bool last_wanted(const struct view_scan *s, struct slice *out)
+{
+    const struct request_rows *w = s->wanted;
+    if (w->key_count)
+        *out = s->keys[w->key_count - 1];
+    for (size_t i = 0; i < w->range_count; i++) {
+        if (w->ranges[i].end.len == 0)
+            return false;
+        if (slice_cmp(w->ranges[i].end, *out) > 0)
+            *out = w->ranges[i].end;
+    }
+    return out->len > 0;
+}
+
+/* To the first row that is wanted, and up to the last. */
 static int begin_kept(struct view_scan *s, struct err *err)
 {
     struct slice first = SLICE_EMPTY;
+    struct slice last = SLICE_EMPTY;
+    int rc = 0;
     if (s->wanted->key_count + s->wanted->range_count == 0)
         return 0;
     s->ended = !next_wanted(s, SLICE_EMPTY, &first);
-    return s->ended || first.len == 0 ? 0 : kept_rows_seek(s->kept, first, err);
+    if (!s->ended && last_wanted(s, &last))
+        rc = kept_rows_until(s->kept, last, err);
+    if (rc || s->ended || first.len == 0)
+        return rc;
+    return kept_rows_seek(s->kept, first, err);
 }
 
 static int begin_rows(struct view_scan *s, struct err *err)

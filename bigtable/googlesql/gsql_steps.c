@@ -8,7 +8,9 @@
  */
 #include "bigtable/googlesql/gsql_steps.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -66,7 +68,8 @@ struct gsql_step gsql_steps_open(struct gsql_steps *s, enum gsql_kind kind)
 }
 
 /* x = y where y has a value. */
-static void assign(struct gsql_steps *s, struct gsql_step x, struct gsql_step y)
+static void
+put_assign(struct gsql_steps *s, struct gsql_step x, struct gsql_step y)
 {
     if (y.kind != GSQL_UNKNOWN)
         buf_printf(&s->out, "if (def(x%u)) x%u = x%u;\n", y.number, x.number,
@@ -90,8 +93,16 @@ static struct gsql_step put_integer(struct gsql_steps *s,
 static struct gsql_step put_float(struct gsql_steps *s,
                                   const struct gsql_node *n)
 {
-    struct gsql_step v = gsql_steps_begin(s, GSQL_FLOAT64);
-    buf_printf(&s->out, "float(\"%.*s\");\n", SLICE_ARG(n->text));
+    struct gsql_step v;
+    struct buf digits = BUF_INIT;
+    double value;
+    buf_append_slice(&digits, n->text);
+    value = strtod(buf_cstr(&digits), NULL);
+    buf_close(&digits);
+    if (!isfinite(value))
+        gsql_steps_refuse(s, "a number as large as this");
+    v = gsql_steps_begin(s, GSQL_FLOAT64);
+    buf_printf(&s->out, "float(\"%.17g\");\n", value);
     return v;
 }
 
@@ -452,7 +463,7 @@ put_branch(struct gsql_steps *s, struct gsql_step v, struct gsql_node *n)
         x = gsql_steps_float(s, x);
     if (x.kind != v.kind && x.kind != GSQL_UNKNOWN)
         gsql_steps_refuse(s, "CASE of values of different types");
-    assign(s, v, x);
+    put_assign(s, v, x);
 }
 
 /* The type that @n has; its steps are thrown away. */
@@ -464,7 +475,7 @@ static enum gsql_kind kind_of(struct gsql_steps *s, struct gsql_node *n)
     return v.kind;
 }
 
-static enum gsql_kind wider(enum gsql_kind a, enum gsql_kind b)
+static enum gsql_kind wider_kind(enum gsql_kind a, enum gsql_kind b)
 {
     if (a == GSQL_UNKNOWN || (a == GSQL_INT64 && b == GSQL_FLOAT64))
         return b;
@@ -477,7 +488,7 @@ static struct gsql_step put_case(struct gsql_steps *s, struct gsql_node *n)
     struct gsql_step v;
     size_t open = 0;
     for (struct gsql_node *i = n->list; i && i->next; i = i->next->next)
-        kind = wider(kind_of(s, i->next), kind);
+        kind = wider_kind(kind_of(s, i->next), kind);
     v = gsql_steps_open(s, kind);
     for (struct gsql_node *i = n->list; i && i->next; i = i->next->next) {
         struct gsql_step a, b;
@@ -515,7 +526,8 @@ struct gsql_step gsql_steps_coalesce(struct gsql_steps *s,
     struct gsql_step v;
     size_t open = 0;
     for (struct gsql_node *i = list; i; i = i->next)
-        kind = i->kind == GSQL_TEXT && kind ? kind : wider(kind_of(s, i), kind);
+        kind = i->kind == GSQL_TEXT && kind ? kind
+                                            : wider_kind(kind_of(s, i), kind);
     v = gsql_steps_open(s, kind);
     for (struct gsql_node *i = list; i; i = i->next) {
         put_branch(s, v, i);
@@ -538,7 +550,7 @@ static struct gsql_step put_truth(struct gsql_steps *s, bool truth)
     return v;
 }
 
-static struct gsql_step make(struct gsql_steps *s, struct gsql_node *n)
+static struct gsql_step make_step(struct gsql_steps *s, struct gsql_node *n)
 {
     const struct gsql_step nothing = {GSQL_UNKNOWN, 0};
     switch (n->kind) {
@@ -584,7 +596,7 @@ struct gsql_step gsql_steps_make(struct gsql_steps *s, struct gsql_node *n)
         return v;
     }
     s->depth++;
-    v = make(s, n);
+    v = make_step(s, n);
     s->depth--;
     return v;
 }

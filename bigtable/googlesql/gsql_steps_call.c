@@ -35,7 +35,7 @@ static bool is_text(struct gsql_step a)
 }
 
 /* A number that is written out; refused else. */
-static int64_t literal(struct gsql_steps *s, const struct gsql_node *n)
+static int64_t take_literal(struct gsql_steps *s, const struct gsql_node *n)
 {
     uint64_t v = 0;
     if (n->kind != GSQL_INTEGER || n->text.len > DIGITS_MAX ||
@@ -88,7 +88,7 @@ static struct gsql_step put_concat(struct gsql_steps *s, struct gsql_node *n)
 static struct gsql_step put_substr(struct gsql_steps *s, struct gsql_node *n)
 {
     struct gsql_step a = gsql_steps_make(s, n->list);
-    const int64_t from = MAX_OF(literal(s, n->list->next), 1) - 1;
+    const int64_t from = MAX_OF(take_literal(s, n->list->next), 1) - 1;
     struct gsql_step v;
     if (!is_text(a))
         gsql_steps_refuse(s, "SUBSTR() of what is no text");
@@ -96,7 +96,7 @@ static struct gsql_step put_substr(struct gsql_steps *s, struct gsql_node *n)
     buf_printf(&s->out, "x%u[%lld:", a.number, (long long)from);
     if (n->list->next->next)
         buf_printf(&s->out, "%lld];\n",
-                   (long long)(from + literal(s, n->list->next->next)));
+                   (long long)(from + take_literal(s, n->list->next->next)));
     else
         buf_printf(&s->out, "len(x%u)];\n", a.number);
     return v;
@@ -249,7 +249,7 @@ struct gsql_step gsql_steps_part_of_split(struct gsql_steps *s,
     const bool safe = slice_starts_with(n->text, SLICE_LIT("SAFE"));
     const bool ordinal = slice_ends_with(n->text, SLICE_LIT("ORDINAL"));
     struct gsql_step a, bytes, v;
-    int64_t at = literal(s, n->b) - ordinal;
+    int64_t at = take_literal(s, n->b) - ordinal;
     unsigned list;
     if (!gsql_same_name(call->text, SLICE_LIT("SPLIT")) || !call->list ||
         (by && (by->kind != GSQL_TEXT || by->text.len == 0 || by->next)) ||

@@ -17,6 +17,7 @@
 #include "bigtable/view/view_row_maker.h"
 #include "bigtable/view/view_settings.h"
 #include "bigtable/view/view_txn.h"
+#include "bigtable/view/view_values.h"
 #include "sawzall-lite/values/datum.h"
 
 #define SCAN_TIMEOUT_US QUARRY_TXN_US_MAX
@@ -37,7 +38,8 @@ struct quarry_view_scan {
     struct view_txn txn;
     struct view_items items;
     struct table_cursor *tables; /* items.table_count; owned. */
-    struct buf from;          /* Bytes that a key of a group is not before. */
+    struct buf from;          /* Bytes that a key of a group is not before, */
+    struct buf until;         /* and those it is before; empty: none. */
     bool given;               /* A row without keys was. */
     struct view_lines *lines; /* Of a view by a program; else NULL. */
     struct quarry_view_column *columns;
@@ -57,12 +59,18 @@ static int open_groups(struct quarry_view_scan *s,
 {
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
-    int rc;
+    bool is_empty;
+    int rc = 0;
     view_key_group(&start, table, buf_slice(&s->from));
-    view_key_group(&end, table + 1, SLICE_EMPTY);
-    rc = view_cursor_open(&s->txn, buf_slice(&start), buf_slice(&end), &c->rows,
-                          err);
-    c->is_open = rc == 0;
+    if (s->until.len)
+        view_key_group(&end, table, buf_slice(&s->until));
+    else
+        view_key_group(&end, table + 1, SLICE_EMPTY);
+    is_empty = slice_cmp(buf_slice(&start), buf_slice(&end)) >= 0;
+    if (!is_empty)
+        rc = view_cursor_open(&s->txn, buf_slice(&start), buf_slice(&end),
+                              &c->rows, err);
+    c->is_open = rc == 0 && !is_empty;
     buf_close(&start);
     buf_close(&end);
     return rc;
@@ -94,7 +102,8 @@ next_group(struct quarry_view_scan *s, unsigned table, struct err *err)
 {
     struct table_cursor *c = &s->tables[table];
     int rc = c->is_open ? 0 : open_cursor(s, table, err);
-    if (rc == 0)
+    c->row = NULL;
+    if (rc == 0 && c->is_open)
         rc = view_cursor_next(&c->rows, &c->row, err);
     if (rc)
         return rc;
@@ -122,48 +131,6 @@ static int follow_key(struct quarry_view_scan *s,
 
 /* --- values -------------------------------------------------------------- */
 
-static struct slice keep_text(struct quarry_view_scan *s, struct slice datum)
-{
-    buf_clear(&s->text);
-    saw_datum_text(datum, &s->text);
-    return arena_dup(&s->row, buf_slice(&s->text));
-}
-
-static int put_value(struct quarry_view_scan *s,
-                     struct slice datum,
-                     struct quarry_view_value *out,
-                     struct err *err)
-{
-    const uint8_t tag = saw_datum_tag(datum);
-    out->null = false;
-    if (tag == SAW_DATUM_INT)
-        out->integer = saw_datum_int(datum);
-    else if (tag == SAW_DATUM_BOOL && datum.len > 1)
-        out->integer = datum.data[1];
-    else if (tag == SAW_DATUM_FLOAT)
-        out->real = saw_datum_float(datum);
-    else if (tag == SAW_DATUM_STRING || tag == SAW_DATUM_BYTES)
-        out->bytes = keep_text(s, datum);
-    else
-        return err_set(err, ERR_CORRUPT, "a value of the view is damaged");
-    return 0;
-}
-
-/* Field @at of a tuple, or the value itself. Empty: there is none. */
-static struct slice field_of(struct slice datum, unsigned at)
-{
-    struct cursor c = cursor_make(slice_sub(datum, 1, datum.len));
-    struct slice field = datum;
-    if (saw_datum_tag(datum) != SAW_DATUM_TUPLE)
-        return at ? SLICE_EMPTY : datum;
-    for (unsigned i = 0; i <= at && !c.bad; i++) {
-        if (cursor_left(&c) == 0 || *c.p == SAW_DATUM_END)
-            return SLICE_EMPTY;
-        field = saw_datum_skip(&c);
-    }
-    return c.bad ? SLICE_EMPTY : field;
-}
-
 /* The value of the group with @key there; empty: it has none. */
 static struct slice value_at(const struct quarry_view_scan *s,
                              const struct quarry_view_place *p,
@@ -172,8 +139,8 @@ static struct slice value_at(const struct quarry_view_scan *s,
     const struct table_cursor *c = &s->tables[p->table];
     if (!c->row || c->at_end || !slice_eq(c->group.key, key))
         return SLICE_EMPTY;
-    return field_of(saw_state_first(p->kind, buf_slice(&c->group.state)),
-                    p->field);
+    return view_value_field(
+        saw_state_first(p->kind, buf_slice(&c->group.state)), p->field);
 }
 
 /* A column of the index: { null, value }. */
@@ -188,11 +155,13 @@ static int put_key(struct quarry_view_scan *s,
     struct slice null;
     for (unsigned i = 0; i <= number && !c.bad; i++)
         column = saw_datum_skip(&c);
-    null = c.bad ? SLICE_EMPTY : field_of(column, 0);
+    null = c.bad ? SLICE_EMPTY : view_value_field(column, 0);
     if (saw_datum_tag(null) != SAW_DATUM_BOOL || null.len < 2)
         return err_set(err, ERR_CORRUPT, "a key of the view is damaged");
     out->null = null.data[1] != 0;
-    return out->null ? 0 : put_value(s, field_of(column, 1), out, err);
+    return out->null ? 0
+                     : view_value_read(view_value_field(column, 1), &s->row,
+                                       &s->text, out, err);
 }
 
 static void put_average(struct slice count, struct quarry_view_value *v)
@@ -225,7 +194,7 @@ static int put_item(struct quarry_view_scan *s,
         put_average(count, out);
         return 0;
     }
-    rc = put_value(s, value, out, err);
+    rc = view_value_read(value, &s->row, &s->text, out, err);
     return rc;
 }
 
@@ -302,32 +271,6 @@ int quarry_view_scan_next_row(struct quarry_view_scan *s,
 
 /* --- seeking ------------------------------------------------------------- */
 
-/* A text without its end: it is not behind any that begins with it. */
-static void put_bound(struct buf *out,
-                      const struct quarry_view_value *v,
-                      enum quarry_view_type type,
-                      bool last)
-{
-    saw_datum_put_open(out, SAW_DATUM_TUPLE);
-    saw_datum_put_bool(out, false);
-    switch (type) {
-    case QUARRY_VIEW_INT:
-    case QUARRY_VIEW_TIME: saw_datum_put_int(out, v->integer); break;
-    case QUARRY_VIEW_FLOAT: saw_datum_put_float(out, v->real); break;
-    case QUARRY_VIEW_BOOL: saw_datum_put_bool(out, v->integer != 0); break;
-    case QUARRY_VIEW_TEXT:
-    case QUARRY_VIEW_BYTES:
-        saw_datum_put_text(
-            out, type == QUARRY_VIEW_TEXT ? SAW_DATUM_STRING : SAW_DATUM_BYTES,
-            v->bytes);
-        if (last)
-            buf_truncate(out, out->len - 2);
-        break;
-    }
-    if (!last)
-        saw_datum_put_end(out);
-}
-
 /* The type of key @number; -1: no column has it. */
 static int key_type(const struct quarry_view_scan *s, size_t number)
 {
@@ -338,23 +281,63 @@ static int key_type(const struct quarry_view_scan *s, size_t number)
     return -1;
 }
 
+/* The bytes of @keys in a group's key; *@all: no key was left out. */
+static void put_keys(const struct quarry_view_scan *s,
+                     const struct quarry_view_value *keys,
+                     size_t count,
+                     struct buf *out,
+                     bool *all)
+{
+    size_t i = 0;
+    buf_clear(out);
+    for (; i < count; i++) {
+        const int type = key_type(s, i);
+        if (type < 0 || keys[i].null)
+            break;
+        view_value_bound(out, &keys[i], (enum quarry_view_type)type,
+                         i + 1 == count);
+    }
+    *all = i == count;
+}
+
+static int refuse_order(struct err *err)
+{
+    return err_set(err, ERR_INVALID, "a view by a program has no order");
+}
+
 int quarry_view_scan_seek(struct quarry_view_scan *s,
                           const struct quarry_view_value *keys,
                           size_t count,
                           struct err *err)
 {
-    buf_clear(&s->from);
+    bool all;
     if (s->lines)
-        return err_set(err, ERR_INVALID, "a view by a program has no order");
-    for (size_t i = 0; i < count; i++) {
-        const int type = key_type(s, i);
-        if (type < 0 || keys[i].null)
-            break;
-        put_bound(&s->from, &keys[i], (enum quarry_view_type)type,
-                  i + 1 == count);
-    }
+        return refuse_order(err);
+    put_keys(s, keys, count, &s->from, &all);
     for (unsigned t = 0; t < s->items.table_count; t++)
         close_cursor(&s->tables[t]);
+    return 0;
+}
+
+/* Behind a text without its end, and behind a number, the end of a column is
+ * less than 00 02 and 02. */
+int quarry_view_scan_until(struct quarry_view_scan *s,
+                           const struct quarry_view_value *keys,
+                           size_t count,
+                           bool inclusive,
+                           struct err *err)
+{
+    bool all;
+    if (s->lines)
+        return refuse_order(err);
+    put_keys(s, keys, count, &s->until, &all);
+    if (!all || count == 0)
+        buf_clear(&s->until);
+    else if (inclusive && (key_type(s, count - 1) == QUARRY_VIEW_TEXT ||
+                           key_type(s, count - 1) == QUARRY_VIEW_BYTES))
+        buf_append(&s->until, "\0\2", 2);
+    else if (inclusive)
+        buf_append_byte(&s->until, '\2');
     return 0;
 }
 
@@ -607,6 +590,7 @@ void quarry_view_scan_close(struct quarry_view_scan *s)
     mem_free(s->values);
     arena_close(&s->row);
     buf_close(&s->from);
+    buf_close(&s->until);
     buf_close(&s->text);
     mem_free(s);
 }
@@ -621,23 +605,4 @@ size_t quarry_view_scan_columns(const struct quarry_view_scan *s,
 uint64_t quarry_view_scan_size(const struct quarry_view_scan *s)
 {
     return s->txn.meta.groups / (s->lines ? 1 : s->items.table_count) + 1;
-}
-
-void quarry_view_value_put(const struct quarry_view_value *v,
-                           enum quarry_view_type type,
-                           struct buf *out)
-{
-    PRE(!v->null);
-    switch (type) {
-    case QUARRY_VIEW_TEXT:
-    case QUARRY_VIEW_BYTES: buf_append_slice(out, v->bytes); break;
-    case QUARRY_VIEW_FLOAT: buf_printf(out, "%.15g", v->real); break;
-    case QUARRY_VIEW_BOOL:
-        buf_append_str(out, v->integer ? "true" : "false");
-        break;
-    case QUARRY_VIEW_INT:
-    case QUARRY_VIEW_TIME:
-        buf_printf(out, "%lld", (long long)v->integer);
-        break;
-    }
 }

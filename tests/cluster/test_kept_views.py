@@ -234,6 +234,9 @@ class KeptViewsTest(ClusterTest):
         self.assertEqual(part, [r for r in rows
                                 if low <= r[0] < high or r[0] == one],
                          self.queries[name])
+        self.assertEqual(self.read(name, more=field(2, field(1, one))),
+                         (OK, [r for r in rows if r[0] == one]),
+                         self.queries[name])
 
     def work(self, rounds, writes, disturb=None):
         for _ in range(rounds):
