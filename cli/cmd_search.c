@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/process_metrics.h"
 #include "cli/progress.h"
 #include "cli/remote_call.h"
 #include "cli/search_files.h"
@@ -536,6 +537,8 @@ static int run_serve(struct cli *cli, const struct args *args, struct err *err)
             .names = names ? names : listen,
             .wombat = buf_slice(&wombat),
             .policy = policy,
+            .world = cli->world,
+            .process_metrics = process_metrics_gather,
             .is_fixed = !remote_is_cluster(cli->target) && !cli->in_shell};
         loop_start(loop);
         loop_call(loop, "search", serve_search, &run);

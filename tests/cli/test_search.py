@@ -249,6 +249,32 @@ class SearchServer(SearchTest):
         _, body = self.get("/suggest.json?q=gar")
         self.assertEqual(json.loads(body), ["garden"])
 
+    def test_metrics(self):
+        """Queries are counted by their outcome, with their times."""
+        for path in ("/", "/search?q=rake", "/search.json?q=rake",
+                     "/search.json?q=nothinglikeit", "/search?q=after:x",
+                     "/suggest.json?q=gar"):
+            self.get(path)
+        answer, body = self.get("/metrics")
+        self.assertTrue(answer.getheader("Content-Type").startswith(
+            "text/plain; version=0.0.4"))
+        lines = dict(line.rsplit(" ", 1) for line in body.splitlines()
+                     if not line.startswith("#"))
+        for name, want in [
+                ('queries_total{outcome="found"}', 2),
+                ('queries_total{outcome="nothing"}', 1),
+                ('queries_total{outcome="refused"}', 1),
+                ('queries_total{outcome="failed"}', 0),
+                ('results_total', 2), ('index_segments', 1),
+                ('index_failures_total', 0),
+                ('query_seconds_count{form="page"}', 2),
+                ('query_seconds_count{form="json"}', 2),
+                ('query_seconds_count{form="suggest"}', 1)]:
+            self.assertEqual(float(lines["quarry_search_" + name]), want, name)
+        self.assertGreater(float(lines["quarry_search_index_pages"]), 5)
+        self.assertLess(float(lines["quarry_search_index_age_seconds"]), 600)
+        self.assertIn("process_resident_memory_bytes", lines)
+
     def test_steps(self):
         _, body = self.get("/search?q=site:example&all=1&from=0")
         self.assertNotIn("Further results", body)

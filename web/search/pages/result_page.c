@@ -251,11 +251,12 @@ static int put_results(struct html *h,
     return rc;
 }
 
-static void put_answer(struct html *h,
-                       const struct result_page *p,
-                       struct http_reply *reply)
+static struct search_ending put_answer(struct html *h,
+                                       const struct result_page *p,
+                                       struct http_reply *reply)
 {
     struct search_results results;
+    struct search_ending ending;
     struct err err = ERR_INIT;
     int rc = search_run(p->index, &p->request, &results, &err);
     if (!rc) {
@@ -268,11 +269,15 @@ static void put_answer(struct html *h,
     }
     if (rc)
         put_error(h, reply, &err);
+    ending = search_ending_of(rc, results.count);
     search_results_close(&results);
+    return ending;
 }
 
-void result_page_put(const struct result_page *page, struct http_reply *reply)
+struct search_ending result_page_put(const struct result_page *page,
+                                     struct http_reply *reply)
 {
+    struct search_ending ending = {SEARCH_NOTHING, 0};
     struct html_view view = {.cluster = page->table_name,
                              .node = "",
                              .path = "",
@@ -286,11 +291,12 @@ void result_page_put(const struct result_page *page, struct http_reply *reply)
     put_head(&h, query, page->has_ranks);
     put_form(&h, page->request.query);
     if (query.len) {
-        put_answer(&h, page, reply);
+        ending = put_answer(&h, page, reply);
     } else {
         struct search_index_facts facts;
         search_index_get_facts(page->index, &facts);
         put_help(&h, &facts);
     }
     html_lit(&h, "</main></body></html>\n");
+    return ending;
 }

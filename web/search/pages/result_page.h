@@ -2,6 +2,7 @@
 #ifndef WEB_SEARCH_PAGES_RESULT_PAGE_H
 #define WEB_SEARCH_PAGES_RESULT_PAGE_H
 
+#include "web/search/pages/search_meters.h"
 #include "web/search/search.h"
 
 struct http_reply;
@@ -15,7 +16,8 @@ struct result_page {
 };
 
 /* Search, and write the page into @reply; what goes wrong is a sentence on it.
- * Parks. */
-void result_page_put(const struct result_page *page, struct http_reply *reply);
+ * A blank query gives the form alone, and nothing found. Parks. */
+struct search_ending result_page_put(const struct result_page *page,
+                                     struct http_reply *reply);
 
 #endif /* WEB_SEARCH_PAGES_RESULT_PAGE_H */

@@ -6,6 +6,7 @@
  *     /search?q=…&from=…    the same; all=1: nothing is folded
  *     /search.json?q=…&from=…&limit=…
  *     /suggest.json?q=…     words that begin so
+ *     /metrics              counts of all these, for Prometheus
  *
  * Whatever comes from the archive is written as text.
  *
@@ -24,11 +25,13 @@
 struct archive_policy;
 struct http_form;
 struct http_reply;
+struct metric_set;
 struct quarry_table;
 struct search_hit;
 struct search_index;
 struct search_page;
 struct search_server;
+struct world;
 
 struct search_server_options {
     struct search_index *index; /* Borrowed, as all here. */
@@ -41,6 +44,9 @@ struct search_server_options {
     bool is_fixed;       /* The table does not change meanwhile. */
     const struct archive_policy *policy; /* As of replay; the index's is its
                                             own. NULL: all is shown. */
+    struct world *world;
+    /* Adds metrics of the process; NULL: there are none. */
+    void (*process_metrics)(struct metric_set *out);
 };
 
 /* Serve search and replay at one address. PRE: on a fiber. *@out is owned.

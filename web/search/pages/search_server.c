@@ -6,9 +6,11 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/http/http.h"
+#include "base/runtime/world.h"
 #include "mapreduce/warc/date.h"
 #include "web/replay/replay_server.h"
 #include "web/search/pages/result_page.h"
+#include "web/search/pages/search_meters.h"
 #include "web/search/pages/search_pages.h"
 #include "web/search/search.h"
 
@@ -21,6 +23,9 @@ struct search_server {
     struct quarry_table *table;
     bool has_ranks;
     char *table_name;
+    struct search_meters *meters; /* Owned. */
+    struct world *world;
+    void (*process_metrics)(struct metric_set *out);
 };
 
 /* --- requests ------------------------------------------------------------ */
@@ -150,14 +155,15 @@ static int results_json(struct search_server *s,
     return rc;
 }
 
-static void answer_json(struct search_server *s,
-                        const struct http_form *form,
-                        struct http_reply *reply)
+static struct search_ending answer_json(struct search_server *s,
+                                        const struct http_form *form,
+                                        struct http_reply *reply)
 {
     struct search_request request = form_request(
         form, MAX_OF(form_number(form, "limit", PAGE_HITS, JSON_HITS), 1));
     struct search_results results;
     struct err err = ERR_INIT;
+    struct search_ending ending;
     json_t *list = json_array();
     int rc = search_run(s->index, &request, &results, &err);
     if (!rc)
@@ -179,7 +185,9 @@ static void answer_json(struct search_server *s,
                                 json_of_bytes(results.suggestion));
         reply_json(reply, doc);
     }
+    ending = search_ending_of(rc, results.count);
     search_results_close(&results);
+    return ending;
 }
 
 static void answer_suggestions(struct search_server *s,
@@ -208,16 +216,50 @@ static void answer_suggestions(struct search_server *s,
 
 /* --- pages --------------------------------------------------------------- */
 
-static void answer_page(struct search_server *s,
-                        const struct http_form *form,
-                        struct http_reply *reply)
+static struct search_ending answer_page(struct search_server *s,
+                                        const struct http_form *form,
+                                        struct http_reply *reply)
 {
     struct result_page page = {.index = s->index,
                                .table = s->table,
                                .table_name = s->table_name,
                                .has_ranks = s->has_ranks,
                                .request = form_request(form, PAGE_HITS)};
-    result_page_put(&page, reply);
+    return result_page_put(&page, reply);
+}
+
+static void answer_metrics(struct search_server *s, struct http_reply *reply)
+{
+    reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    search_meters_print(s->meters, s->index, s->world, s->process_metrics,
+                        &reply->body);
+}
+
+/* Has the request a query? Else the page is the form. */
+static bool has_query(const struct http_form *form)
+{
+    const char *q = http_form_get(form, "q");
+    return q && slice_trim(slice_str(q)).len > 0;
+}
+
+/* Answer @path, and count it. */
+static void answer_counted(struct search_server *s,
+                           struct slice path,
+                           const struct http_form *query,
+                           struct http_reply *reply)
+{
+    uint64_t begin = world_mono_ns(s->world);
+    bool json = slice_eq_str(path, "/search.json");
+    struct search_ending ending;
+    if (slice_eq_str(path, "/suggest.json")) {
+        answer_suggestions(s, query, reply);
+        search_meters_suggestion(s->meters, world_mono_ns(s->world) - begin);
+        return;
+    }
+    ending = json ? answer_json(s, query, reply) : answer_page(s, query, reply);
+    if (json || has_query(query))
+        search_meters_query(s->meters, json ? "json" : "page", ending,
+                            world_mono_ns(s->world) - begin);
 }
 
 static bool search_guest(void *ctx,
@@ -227,20 +269,20 @@ static bool search_guest(void *ctx,
 {
     struct search_server *s = ctx;
     struct err err = ERR_INIT;
-    bool json = slice_eq_str(path, "/search.json");
-    bool suggest = slice_eq_str(path, "/suggest.json");
-    bool page = slice_eq_str(path, "/") || slice_eq_str(path, "/search");
-    if (!json && !suggest && !page)
+    static const char *const pages[] = {"/", "/search", "/search.json",
+                                        "/suggest.json", "/metrics"};
+    size_t n = 0;
+    while (n < ARRAY_LEN(pages) && !slice_eq_str(path, pages[n]))
+        n++;
+    if (n == ARRAY_LEN(pages))
         return false;
     /* Where the new index cannot be read, the old one answers. */
-    int rc = search_index_refresh(s->index, &err);
-    (void)rc;
-    if (json)
-        answer_json(s, query, reply);
-    else if (suggest)
-        answer_suggestions(s, query, reply);
+    if (search_index_refresh(s->index, &err))
+        search_meters_stale(s->meters);
+    if (slice_eq_str(path, "/metrics"))
+        answer_metrics(s, reply);
     else
-        answer_page(s, query, reply);
+        answer_counted(s, path, query, reply);
     return true;
 }
 
@@ -265,6 +307,9 @@ int search_server_open(const struct search_server_options *opts,
     s->index = opts->index;
     s->table = opts->table;
     s->has_ranks = opts->ranks != NULL;
+    s->world = opts->world;
+    s->process_metrics = opts->process_metrics;
+    s->meters = search_meters_new();
     s->table_name = mem_strdup(opts->table_name);
     rc = replay_server_open(&replay, &s->replay, err);
     if (rc) {
@@ -285,6 +330,7 @@ void search_server_close(struct search_server *s)
     if (!s)
         return;
     replay_server_close(s->replay);
+    search_meters_free(s->meters);
     mem_free(s->table_name);
     mem_free(s);
 }
