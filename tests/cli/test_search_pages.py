@@ -5,7 +5,7 @@ import os
 import sys
 import unittest
 
-from archived_site import cluster_tests
+from archived_site import FIRST, SECOND, cluster_tests
 from harness import main
 from test_search import HOSTILE, SearchTest
 
@@ -22,6 +22,14 @@ axe.run(document, {resultTypes: ["violations"]}).then(
     v.nodes.map(n => n.target.join(" ")).join(", "))),
   error => done(["axe: " + error]));
 """
+ONE = "http://one.example/"
+# Of replay, which the same server shows.
+REPLAY_PAGES = [
+    "/web/%s/%s" % (FIRST, ONE), "/web/*/" + ONE + "seeds",
+    "/web/2020*/" + ONE + "seeds", "/web/*/" + ONE + "*",
+    "/difference?url=%sseeds&a=%s&b=%s" % (ONE, FIRST, SECOND),
+    "/hosts", "/ranks", "/keys", "/web/%s/%snowhere" % (FIRST, ONE),
+    "/nowhere"]
 PAGES = ["/", "/search?q=garden+tools", "/search?q=nothinglikeit",
          "/search?q=after:x", "/search?q=vegtable+tools"]
 
@@ -36,14 +44,39 @@ class SearchPages(SearchTest):
         if PICTURES:
             b.picture(os.path.join(PICTURES, name + ".png"))
 
-    def test_pages(self):
-        """Nothing is refused, thrown or too wide, and axe finds no fault."""
-        axe = None
+    @staticmethod
+    def axe():
+        """The script of axe-core, or None."""
         if os.path.exists(AXE):
             with open(AXE, encoding="utf-8") as f:
-                axe = f.read()
-        else:
-            print("SKIPPED: axe-core is not here (scripts/deps browser)")
+                return f.read()
+        print("SKIPPED: axe-core is not here (scripts/deps browser)")
+        return None
+
+    def test_replay_pages(self):
+        """Axe finds no fault with the pages that replay has of its own, nor
+        with the banner above an archived one."""
+        axe = self.axe()
+        if not axe:
+            return
+        self.stop()
+        self.ok("table", "alter", "web", "--add-family", "rank,versions=1")
+        self.ok("put", "web", "example.one/seeds", "rank:=0.5")
+        self.serve()
+        found = []
+        with Browser(self.path("browser")) as b:
+            for scheme in ("light", "dark"):
+                b.scheme(scheme)
+                for path in REPLAY_PAGES:
+                    b.open("http://%s%s" % (self.address, path))
+                    b.run(axe)
+                    found += ["%s, %s: %s" % (path, scheme, fault)
+                              for fault in b.run_async(RULES)]
+        self.assertEqual(found, [])
+
+    def test_pages(self):
+        """Nothing is refused, thrown or too wide, and axe finds no fault."""
+        axe = self.axe()
         with Browser(self.path("browser")) as b:
             for width in (1200, 360):
                 for scheme in ("light", "dark"):

@@ -133,9 +133,9 @@ static void put_banner(struct html *h,
                  a, b);
         html_lit(h, ">difference</a> ");
     }
-    html_lit(h, "<span class=\"replay-url\" id=\"replay-url\">");
+    html_lit(h, "<h1 class=\"replay-url\" id=\"replay-url\">");
     html_text(h, url);
-    html_lit(h, "</span>");
+    html_lit(h, "</h1>");
     if (!k->replay->wombat.len)
         html_lit(h, "<span class=\"dim\" title=\"Links that scripts make are "
                     "followed only as far as the server can "
@@ -169,12 +169,12 @@ void replay_frame_page(struct replay_call *k,
     shell_head(&h, true);
     html_lit(&h, "<body class=\"replay-frame\">");
     put_banner(&h, k, l, (size_t)(c - l->at));
-    html_lit(&h, "<iframe id=\"replay\" title=\"The page\" "
+    html_lit(&h, "<main><iframe id=\"replay\" title=\"The page\" "
                  "sandbox=\"allow-scripts allow-forms allow-modals "
                  "allow-downloads allow-pointer-lock "
                  "allow-presentation\"");
     html_attr_slice(&h, "src", buf_slice(&to));
-    html_lit(&h, "></iframe></body></html>\n");
+    html_lit(&h, "></iframe></main></body></html>\n");
     buf_close(&to);
 }
 

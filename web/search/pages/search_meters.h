@@ -1,4 +1,4 @@
-/* What a search server counts: queries by their outcome and time, results, and
+/* Counts of a search server: queries by their outcome and time, results, and
  * how new the index is (docs/metrics.md).
  *
  * Threads: any.
