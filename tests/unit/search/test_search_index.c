@@ -814,6 +814,7 @@ static void segment_bytes(struct buf *out)
     struct search_index_facts facts;
     struct search_index *x;
     const char *newest = NULL;
+    size_t files = 0;
     const struct search_index_options o = {
         .fs = fs, .world = world, .table = "web"};
     ck_assert_int_eq(search_index_open(&o, &x, NULL), 0);
@@ -822,8 +823,12 @@ static void segment_bytes(struct buf *out)
     ck_assert_uint_eq(facts.segment_count, 1);
     ck_assert_int_eq(fs_list(fs, "search/web", &names, &count, NULL), 0);
     for (size_t i = 0; i < count; i++) /* Names ascend. */
-        if (strstr(names[i], ".segment"))
+        if (strstr(names[i], ".segment")) {
             newest = names[i];
+            files++;
+        }
+    /* That of before, which searches may still read; no pieces. */
+    ck_assert_uint_le(files, 2);
     buf_printf(&path, "search/web/%s", newest);
     buf_clear(out);
     ck_assert_int_eq(fs_read_all(fs, buf_cstr(&path), 1 << 24, out, NULL), 0);

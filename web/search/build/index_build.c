@@ -177,6 +177,25 @@ static int build_publish(struct index_build *b)
                                 b->err);
 }
 
+/* All rows were read: merge what came of it, publish the result, and remove the
+ * pieces, which nobody has seen. */
+static int build_merged(struct index_build *b)
+{
+    int rc = index_build_merge(b);
+    if (!rc)
+        rc = build_publish(b);
+    if (!rc)
+        index_build_clean(b, b->first_number);
+    return rc;
+}
+
+/* Rows that changed are found from now on, before segments are merged. */
+static int build_published(struct index_build *b)
+{
+    int rc = build_publish(b);
+    return rc ? rc : index_build_merge(b);
+}
+
 static int build_locked(struct index_build *b)
 {
     int rc = open_present(b);
@@ -184,15 +203,15 @@ static int build_locked(struct index_build *b)
         rc = build_families(b);
     if (rc)
         return rc;
-    index_build_clean(b);
+    index_build_clean(b, 0);
+    b->first_number = b->manifest.next_number;
     rc = build_rows(b);
-    if (!rc)
-        rc = build_publish(b);
     index_view_close(b->view);
     b->view = NULL;
-    if (!rc)
-        rc = index_build_merge(b);
-    return rc;
+    if (rc)
+        return rc;
+    b->is_private = b->report->way == SEARCH_BUILD_ALL;
+    return b->is_private ? build_merged(b) : build_published(b);
 }
 
 void search_directory(const char *table, struct buf *out)

@@ -36,7 +36,9 @@ struct index_build {
     struct index_view *view; /* The index as it was; NULL: none. */
     const char *families[8]; /* All that documents are made of. */
     size_t family_count;
-    struct buf token; /* Of the changes, for the next update. */
+    struct buf token;      /* Of the changes, for the next update. */
+    uint64_t first_number; /* Of the segments of this build. */
+    bool is_private;       /* No search has seen them yet. */
     struct search_build_report *report;
     struct err *err;
     struct mutex lock; /* Of the manifest and of the report, for threads. */
@@ -79,11 +81,11 @@ MUST_CHECK int index_build_changed(struct index_build *b, bool *done);
 /* Remember from where on the next update looks, if changes are kept. */
 void index_build_mark_changes(struct index_build *b);
 
-/* Merge segments of about a size, publish each merge, and report what the index
- * is then. Parks. */
+/* Merge segments of about a size, publish each merge unless the build is
+ * private, and report what the index is then. Parks. */
 MUST_CHECK int index_build_merge(struct index_build *b);
-/* Remove segments that the manifest does not name; the next build tries again
- * where that fails. Parks. */
-void index_build_clean(struct index_build *b);
+/* Remove segments from number @from on that the manifest does not name; the
+ * next build tries again where that fails. Parks. */
+void index_build_clean(struct index_build *b, uint64_t from);
 
 #endif /* WEB_SEARCH_BUILD_INDEX_BUILD_H */

@@ -3,7 +3,8 @@
  * A run of segments of about a size becomes one, and is published by another
  * replacement of the manifest. Files that no manifest names any more are
  * removed when the next build begins: a search that runs meanwhile still reads
- * them.
+ * them. A build of all rows is private until it is merged, and removes its own
+ * pieces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +60,9 @@ merge_run(struct index_build *b, const struct index_view *view, size_t first)
         b->manifest.segment_count = first;
         if (s.rows)
             index_manifest_add(&b->manifest, &s);
-        rc = index_manifest_write(b->opts->fs, b->directory, &b->manifest,
-                                  b->err);
+        if (!b->is_private)
+            rc = index_manifest_write(b->opts->fs, b->directory, &b->manifest,
+                                      b->err);
     }
     segment_writer_free(w);
     return rc;
@@ -71,8 +73,8 @@ int index_build_merge(struct index_build *b)
     for (;;) {
         struct index_view *view;
         size_t first;
-        int rc =
-            index_view_open(b->opts->fs, b->directory, b->cache, &view, b->err);
+        int rc = index_view_of(b->opts->fs, b->directory, &b->manifest,
+                               b->cache, &view, b->err);
         if (rc)
             return rc;
         first = merge_choice(&b->manifest, view->live_documents);
@@ -97,7 +99,7 @@ static bool manifest_names(const struct index_manifest *m, uint64_t number)
     return false;
 }
 
-void index_build_clean(struct index_build *b)
+void index_build_clean(struct index_build *b, uint64_t from)
 {
     struct buf path = BUF_INIT;
     char **names = NULL;
@@ -107,7 +109,7 @@ void index_build_clean(struct index_build *b)
     for (size_t i = 0; i < count; i++) {
         char *end;
         uint64_t number = strtoull(names[i], &end, 10);
-        if (end == names[i] || strcmp(end, ".segment") != 0 ||
+        if (end == names[i] || strcmp(end, ".segment") != 0 || number < from ||
             manifest_names(&b->manifest, number))
             continue;
         index_segment_path(b->directory, number, &path);

@@ -30,6 +30,17 @@ void index_manifest_add(struct index_manifest *m, const struct index_segment *s)
     m->segments[m->segment_count++] = *s;
 }
 
+void index_manifest_copy(const struct index_manifest *m,
+                         struct index_manifest *out)
+{
+    *out = (struct index_manifest){.table = mem_strdup(m->table),
+                                   .next_number = m->next_number,
+                                   .updated_us = m->updated_us};
+    buf_append_slice(&out->token, buf_slice(&m->token));
+    for (size_t i = 0; i < m->segment_count; i++)
+        index_manifest_add(out, &m->segments[i]);
+}
+
 void index_manifest_close(struct index_manifest *m)
 {
     mem_free(m->table);

@@ -59,6 +59,9 @@ MUST_CHECK int index_manifest_write(struct fs *fs,
                                     struct err *err);
 void index_manifest_add(struct index_manifest *m,
                         const struct index_segment *s);
+/* An own copy of @m. */
+void index_manifest_copy(const struct index_manifest *m,
+                         struct index_manifest *out);
 void index_manifest_close(struct index_manifest *m); /* Also of a zeroed one. */
 
 /* "DIRECTORY/000017.segment" */

@@ -103,10 +103,26 @@ int index_view_open(struct fs *fs,
                     struct index_view **out,
                     struct err *err)
 {
-    struct index_view *v = mem_zalloc(1, sizeof(*v));
-    int rc = index_manifest_read(fs, directory, &v->manifest, err);
+    struct index_manifest m;
+    int rc = index_manifest_read(fs, directory, &m, err);
+    *out = NULL;
     if (!rc)
-        rc = open_parts(v, fs, directory, cache, err);
+        rc = index_view_of(fs, directory, &m, cache, out, err);
+    index_manifest_close(&m);
+    return rc;
+}
+
+int index_view_of(struct fs *fs,
+                  const char *directory,
+                  const struct index_manifest *m,
+                  struct page_cache *cache,
+                  struct index_view **out,
+                  struct err *err)
+{
+    struct index_view *v = mem_zalloc(1, sizeof(*v));
+    int rc;
+    index_manifest_copy(m, &v->manifest);
+    rc = open_parts(v, fs, directory, cache, err);
     for (size_t i = 0; i < v->part_count && !rc; i++)
         for (size_t k = i + 1; k < v->part_count; k++)
             hide_rows(&v->parts[i], v->parts[k].segment);

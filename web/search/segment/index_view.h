@@ -43,6 +43,13 @@ MUST_CHECK int index_view_open(struct fs *fs,
                                struct page_cache *cache,
                                struct index_view **out,
                                struct err *err);
+/* The same of the segments of @m, which need not be published. */
+MUST_CHECK int index_view_of(struct fs *fs,
+                             const char *directory,
+                             const struct index_manifest *m,
+                             struct page_cache *cache,
+                             struct index_view **out,
+                             struct err *err);
 void index_view_close(struct index_view *v); /* NULL is allowed. */
 
 static inline bool part_hides(const struct index_part *p, uint32_t row)
