@@ -35,6 +35,16 @@ bool http_is_post(const struct http_request *r)
     return r->is_post;
 }
 
+const char *http_method(const struct http_request *r)
+{
+    return r->method;
+}
+
+struct slice http_raw_body(const struct http_request *r)
+{
+    return buf_slice(&r->body);
+}
+
 const char *http_path(const struct http_request *r)
 {
     return r->target;
@@ -323,16 +333,38 @@ static bool is_for_another_host(const struct http_request *r)
            strncasecmp(r->target, "http://", strlen("http://")) == 0;
 }
 
+static const char *const methods[] = {"GET",   "HEAD",   "POST",   "PUT",
+                                      "PATCH", "DELETE", "OPTIONS"};
+
+static bool takes_method(const struct http_server *s, size_t method)
+{
+    if (s->is_documents)
+        return method < (s->takes_methods ? ARRAY_LEN(methods) : 2);
+    return method < 3;
+}
+
+static size_t method_of(const char *name)
+{
+    size_t i = 0;
+    while (i < ARRAY_LEN(methods) && strcmp(methods[i], name) != 0)
+        i++;
+    return i;
+}
+
 static unsigned refuse_method(struct http_request *r, const char *method)
 {
     const char *allowed =
         r->server->is_documents ? "GET, HEAD" : "GET, HEAD, POST";
     struct buf *body = &r->reply.body;
+    if (r->server->takes_methods)
+        allowed = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
     http_reply_header(&r->reply, "Allow", allowed);
     if (r->server->is_proxy && strcmp(method, "CONNECT") == 0)
         buf_append_str(body, "this proxy has no certificates of other hosts, "
                              "so that it makes no connections for https: ask "
                              "for http://, which finds both\n");
+    else if (r->server->takes_methods)
+        buf_printf(body, "only %s are answered here\n", allowed);
     else if (r->server->is_documents)
         buf_append_str(body, "only GET and HEAD are answered here\n");
     else
@@ -353,14 +385,14 @@ static unsigned judge_request(struct http_request *r, const char *method)
                              "address, or tell it the name (console-names)\n");
         return MHD_HTTP_MISDIRECTED_REQUEST;
     }
+    if (!takes_method(r->server, method_of(method)))
+        return refuse_method(r, method);
+    r->method = methods[method_of(method)];
     r->is_head = strcmp(method, "HEAD") == 0;
     r->is_post = strcmp(method, "POST") == 0;
-    if (!r->is_head && strcmp(method, "GET") != 0 &&
-        (!r->is_post || r->server->is_documents))
-        return refuse_method(r, method);
     if (r->is_too_big) {
         buf_printf(body, "the body is longer than %zu bytes\n",
-                   HTTP_BODY_BYTES_MAX);
+                   r->server->body_bytes_max);
         return MHD_HTTP_CONTENT_TOO_LARGE;
     }
     if (parse_request(r, &err)) {
@@ -372,7 +404,7 @@ static unsigned judge_request(struct http_request *r, const char *method)
 
 static void take_body(struct http_request *r, const char *data, size_t len)
 {
-    if (r->is_too_big || r->body.len + len > HTTP_BODY_BYTES_MAX) {
+    if (r->is_too_big || r->body.len + len > r->server->body_bytes_max) {
         r->is_too_big = true;
         buf_close(&r->body);
     } else {
@@ -526,7 +558,12 @@ static int http_open(const char *address,
                               .handler = handler,
                               .ctx = ctx,
                               .is_documents = documents != NULL,
-                              .is_proxy = documents && documents->is_proxy};
+                              .is_proxy = documents && documents->is_proxy,
+                              .body_bytes_max = HTTP_BODY_BYTES_MAX};
+    if (documents && documents->body_bytes_max) {
+        s->takes_methods = true;
+        s->body_bytes_max = documents->body_bytes_max;
+    }
     s->names = mem_strdup(names ? names : "");
     s->guests = http_guests_new();
     mutex_init(&s->mutex);

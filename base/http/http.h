@@ -1,12 +1,12 @@
 /* An HTTP server: pages, forms and event streams for people, texts for
  * programs.
  *
- * It answers GET, HEAD and POST, and knows no users: its handler decides who
- * may see what. Idle connections make room for others (guests.h), requests
- * under a foreign name are refused (http_host.h), and every answer that is not
- * a foreign document forbids browsers to load anything from elsewhere or to
- * show it in a frame. libmicrohttpd implements the protocol; all calls of it
- * are in this directory.
+ * It answers GET, HEAD and POST (of documents, others too), and knows no users:
+ * its handler decides who may see what. Idle connections make room for others
+ * (guests.h), requests under a foreign name are refused (http_host.h), and
+ * every answer that is not a foreign document forbids browsers to load anything
+ * from elsewhere or to show it in a frame. libmicrohttpd implements the
+ * protocol; all calls of it are in this directory.
  *
  * Life of a request
  *     A thread of the library reads it, body included, and then suspends the
@@ -76,6 +76,10 @@ typedef void (*http_stream_fn)(void *ctx, struct http_stream *stream);
 /* The client's address: "10.0.0.7:4711". Borrowed from @r, as all here. */
 const char *http_peer(const struct http_request *r);
 bool http_is_post(const struct http_request *r);
+/* "GET" */
+const char *http_method(const struct http_request *r);
+/* The body as it was sent, of methods that have one. */
+struct slice http_raw_body(const struct http_request *r);
 /* The path as it was sent, without the query: "/tables/a%2Fb"; and its decoded
  * parts. */
 const char *http_path(const struct http_request *r);
@@ -127,11 +131,13 @@ MUST_CHECK int http_listen(const char *address,
 struct http_documents {
     bool is_proxy; /* Also answer requests for other hosts, as the clients of a
                       proxy send them: http_path() is "http://host/path". */
+    size_t body_bytes_max; /* Also answer POST, PUT, PATCH, DELETE and OPTIONS,
+                              with bodies up to this; 0: GET and HEAD alone. */
 };
 
-/* As http_listen(), but only GET and HEAD are answered, and targets are the
- * handler's to read: neither path nor query is decoded, so that they may be any
- * URL; http_path_segments() and http_query() are empty. */
+/* As http_listen(), but no form is read, and targets are the handler's to read:
+ * neither path nor query is decoded, so that they may be any URL;
+ * http_path_segments() and http_query() are empty. */
 MUST_CHECK int http_listen_documents(const char *address,
                                      const char *names,
                                      const struct http_documents *documents,

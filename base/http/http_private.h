@@ -19,6 +19,8 @@ struct http_server {
     char *names;       /* Owned. */
     bool is_documents; /* http_listen_documents() */
     bool is_proxy;
+    bool takes_methods; /* Documents by POST and others. */
+    size_t body_bytes_max;
     struct http_guests *guests;
     struct fiber *sweeping;
     char address[HTTP_ADDRESS_BYTES];
@@ -57,6 +59,7 @@ struct http_request {
     struct http_form query;
     struct http_form form;
     struct buf body;
+    const char *method; /* One of the names in http.c. */
     char peer[HTTP_ADDRESS_BYTES];
     bool has_headers; /* All of them. */
     bool is_head;

@@ -34,6 +34,16 @@ static void put_http(struct pages *p,
     pages__set(p, "http", "headers", slice_sub(m->head, 0, HEAD_BYTES_MAX));
 }
 
+/* How the capture was asked for, if by another method than GET. */
+static void put_request_cells(struct pages *p)
+{
+    if (!p->request)
+        return;
+    pages__set(p, "http", "method", buf_slice(&p->request->method));
+    pages__set(p, "http", "request-query", buf_slice(&p->request->query));
+    pages__set(p, "http", "request", buf_slice(&p->request->bytes));
+}
+
 /* When the record's own date makes no sense, the server's may. */
 static int64_t time_of(const struct warc_record *rec,
                        const struct http_message *m)
@@ -207,6 +217,7 @@ static int put_contents(struct pages *p,
         pages__set(p, "http", "url", rec->uri);
         pages__set(p, "http", "content-type", type);
     }
+    put_request_cells(p);
     if (is_html) {
         put_html(p, &page);
         language = page.lang.len ? page.lang : language;
@@ -406,6 +417,7 @@ int pages__put_revisit(struct pages *p,
         put_http(p, rec, m);
     else
         pages__set(p, "http", "url", rec->uri);
+    put_request_cells(p);
     put_revisit_of(p, rec);
     p->batch.counts.revisits++;
     /* An export has the contents with it unless they are in the same row. */

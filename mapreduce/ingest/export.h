@@ -47,6 +47,8 @@ struct export_capture {
     struct slice status;
     struct slice title;
     struct slice digest; /* Of the payload, as the record has it. */
+    struct slice method; /* Of a request by another method than GET, */
+    struct slice query;  /* and what its body says. */
     uint64_t offset;     /* Of its record in the file, */
     uint64_t length;     /* and its bytes there. */
 };

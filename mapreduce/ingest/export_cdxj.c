@@ -51,7 +51,9 @@ static int put_cdxj_capture(struct cdxj_export *x,
     struct cdx_entry e = {.uri = c->url,
                           .time_us = c->time_us,
                           .status = export_status(c->status),
-                          .digest = c->digest};
+                          .digest = c->digest,
+                          .method = c->method,
+                          .query = c->request_query};
     if (c->type.len == 0)
         return 0; /* Known from a text or from a WAT alone. */
     e.mime =

@@ -64,7 +64,7 @@ static void put_wacz_page(struct wacz_export *x, const struct export_capture *c)
     char date[DATE_TEXT_BYTES];
     struct slice type = http_media_type(c->content_type);
     uint64_t id = hash64(c->uri.data, c->uri.len, (uint64_t)c->time_us);
-    if (c->is_revisit || !slice_eq_str(c->status, "200") ||
+    if (c->is_revisit || c->method.len || !slice_eq_str(c->status, "200") ||
         !http_slice_is(type, "text/html"))
         return;
     buf_printf(&x->pages,
@@ -95,6 +95,8 @@ index_capture(void *ctx, const struct export_capture *c, struct err *err)
         .has_offset = true,
         .offset = c->offset,
         .file_name = SLICE_LIT(ARCHIVE_NAME),
+        .method = c->method,
+        .query = c->query,
     };
     cdx_put(&e, &x->index.text);
     put_wacz_page(x, c);

@@ -4,6 +4,7 @@
  * body that another record has. */
 #include <string.h>
 
+#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "bigtable/quarry.h"
 #include "mapreduce/ingest/export.h"
@@ -13,6 +14,7 @@
 #include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
+#include "mapreduce/warc/json_query.h"
 #include "mapreduce/warc/url.h"
 
 /* Given to the file in pieces of this size. */
@@ -34,6 +36,7 @@ struct export
     struct buf head;       /* Of HTTP, masked, */
     struct buf lines;      /* and as it will stand in the block. */
     struct buf headers;    /* Of the record, beyond what every one has. */
+    struct buf id;         /* Of a record that had none. */
     struct digest payload; /* Of the record at hand. */
     /* Of the capture's record, which is written first. */
     uint64_t record_at;
@@ -165,6 +168,63 @@ put_head_apart(struct export *x, struct slice uri, const struct capture *c)
     put_record(x, &rec);
 }
 
+/* The id of @c's record: of one that another record names, always. */
+static struct slice id_of(struct export *x, const struct capture *c)
+{
+    if (exported_is_plain(c->id))
+        return c->id;
+    if (c->method.len == 0)
+        return SLICE_EMPTY;
+    uint64_t a = hash64_slice(c->url) ^ (uint64_t)c->time_us;
+    uint64_t b = hash64(c->request_query.data, c->request_query.len, a);
+    buf_clear(&x->id);
+    buf_printf(&x->id, "urn:uuid:%08x-%04x-8%03x-%04x-%012llx",
+               (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xffff),
+               (unsigned)(a & 0xfff), (unsigned)(0x8000 | (b >> 48 & 0x3fff)),
+               (unsigned long long)(b & UINT64_C(0xffffffffffff)));
+    return buf_slice(&x->id);
+}
+
+/* The request of a capture by another method than GET, behind its record, whose
+ * id is @answer. One that was not kept is written as a form that says the same.
+ */
+static void put_request(struct export *x,
+                        struct slice uri,
+                        const struct capture *c,
+                        struct slice answer)
+{
+    struct buf made = BUF_INIT;
+    struct buf form = BUF_INIT;
+    struct slice part = c->request;
+    struct warc_write_record rec = {
+        .type = "request",
+        .uri = uri,
+        .time_us = c->time_us,
+        .content_type = SLICE_LIT("application/http; msgtype=request"),
+        .parts = &part,
+        .part_count = 1,
+    };
+    if (c->method.len == 0)
+        return;
+    if (part.len == 0) {
+        json_query_escape(c->request_query, &form);
+        buf_printf(&made,
+                   "%.*s / HTTP/1.1\r\n"
+                   "Content-Type: application/x-www-form-urlencoded\r\n"
+                   "Content-Length: %zu\r\n\r\n%.*s",
+                   SLICE_ARG(c->method), form.len, (int)form.len,
+                   form.len ? form.data : "");
+        part = buf_slice(&made);
+    }
+    buf_clear(&x->headers);
+    buf_printf(&x->headers, "WARC-Concurrent-To: <%.*s>\r\n",
+               SLICE_ARG(answer));
+    rec.headers = buf_slice(&x->headers);
+    put_record(x, &rec);
+    buf_close(&made);
+    buf_close(&form);
+}
+
 /* The media type of a block that is not an HTTP message: one that claims to be
  * would make readers look for a head in it. */
 static struct slice plain_type(struct export *x, struct slice type)
@@ -196,7 +256,7 @@ put_page(struct export *x, struct slice uri, const struct capture *c)
         .type = type,
         .uri = uri,
         .time_us = c->time_us,
-        .id = exported_is_plain(c->id) ? c->id : SLICE_EMPTY,
+        .id = id_of(x, c),
         .content_type = c->content_type,
         .parts = parts,
         .part_count = 2,
@@ -216,6 +276,7 @@ put_page(struct export *x, struct slice uri, const struct capture *c)
     }
     rec.headers = buf_slice(&x->headers);
     put_record(x, &rec);
+    put_request(x, uri, c, rec.id);
     if (apart || exported_head_lines(c->head) == EXPORTED_LINES_MIXED)
         put_head_apart(x, uri, c);
 }
@@ -257,7 +318,7 @@ static void put_revisit(struct export *x,
         .type = "revisit",
         .uri = uri,
         .time_us = c->time_us,
-        .id = exported_is_plain(c->id) ? c->id : SLICE_EMPTY,
+        .id = id_of(x, c),
         .parts = &part,
         .part_count = 1,
     };
@@ -282,6 +343,7 @@ static void put_revisit(struct export *x,
         rec.content_type = SLICE_LIT("application/http; msgtype=response");
     rec.headers = buf_slice(&x->headers);
     put_record(x, &rec);
+    put_request(x, uri, c, rec.id);
     if (stands_apart(c) || exported_head_lines(c->head) == EXPORTED_LINES_MIXED)
         put_head_apart(x, uri, c);
 }
@@ -374,6 +436,8 @@ static int tell_capture(struct export *x,
                                         .status = c->status,
                                         .title = c->title,
                                         .digest = digest,
+                                        .method = c->method,
+                                        .query = c->request_query,
                                         .offset = x->record_at,
                                         .length = x->record_bytes};
     return x->opts->on_capture(x->opts->ctx, &told, err);
@@ -492,5 +556,6 @@ int export_warc(struct quarry_table *table,
     buf_close(&x.head);
     buf_close(&x.lines);
     buf_close(&x.headers);
+    buf_close(&x.id);
     return rc;
 }

@@ -12,6 +12,7 @@
 #include "mapreduce/warc/charset.h"
 #include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/main_text.h"
+#include "mapreduce/warc/method_query.h"
 
 /* --- life ---------------------------------------------------------------- */
 
@@ -24,6 +25,7 @@ struct pages *pages_new(struct run *run, struct revisits *revisits)
     p->decoder = http_decoder_new();
     p->scanner = html_scanner_new();
     p->charsets = charset_decoder_new();
+    request_pairs_init(&p->pairs);
     run_batch_init(&p->batch, run);
     return p;
 }
@@ -40,6 +42,10 @@ void pages_free(struct pages *p)
     time_set_close(&p->times);
     time_set_close(&p->targets);
     exported_close(&p->exported);
+    request_pairs_close(&p->pairs);
+    buf_close(&p->asked.id);
+    buf_close(&p->asked.uri);
+    buf_close(&p->asked.row);
     buf_close(&p->member);
     buf_close(&p->lines);
     buf_close(&p->head);
@@ -142,12 +148,34 @@ find_row(struct pages *p, const struct warc_record *rec, struct slice uri)
     return false;
 }
 
+/* The row of the capture of @uri: one of its own for a method other than GET.
+ */
+static bool
+find_own_row(struct pages *p, const struct warc_record *rec, struct slice uri)
+{
+    struct buf asked = BUF_INIT;
+    bool ok;
+    if (!p->request)
+        return find_row(p, rec, uri);
+    method_query_url(uri, buf_slice(&p->request->method),
+                     buf_slice(&p->request->query), &asked);
+    ok = find_row(p, rec, buf_slice(&asked));
+    buf_clear(&p->asked.id);
+    buf_clear(&p->asked.uri);
+    buf_clear(&p->asked.row);
+    buf_append_slice(&p->asked.id, rec->id);
+    buf_append_slice(&p->asked.uri, uri);
+    buf_append_slice(&p->asked.row, buf_slice(&p->row));
+    buf_close(&asked);
+    return ok;
+}
+
 bool pages__place(struct pages *p,
                   const struct warc_record *rec,
                   struct slice uri,
                   int64_t us)
 {
-    if (!find_row(p, rec, uri))
+    if (!find_own_row(p, rec, uri))
         return false;
     if (us == INT64_MIN) {
         pages__damage(p, rec, false,
@@ -163,12 +191,28 @@ bool pages__place(struct pages *p,
     return true;
 }
 
+/* Is @subject the last capture, if that was asked for by another method? */
+static bool is_last_asked(const struct pages *p,
+                          const struct pages_subject *subject)
+{
+    if (p->asked.uri.len == 0 ||
+        !slice_eq(buf_slice(&p->asked.uri), subject->uri) ||
+        p->last_row != hash64_slice(buf_slice(&p->asked.row)))
+        return false;
+    return subject->id.len ? slice_eq(buf_slice(&p->asked.id), subject->id)
+                           : p->last_dated_us == subject->us;
+}
+
 bool pages__join(struct pages *p,
                  const struct warc_record *rec,
                  const struct pages_subject *subject)
 {
     if (!find_row(p, rec, subject->uri))
         return false;
+    if (is_last_asked(p, subject)) {
+        buf_clear(&p->row);
+        buf_append_slice(&p->row, buf_slice(&p->asked.row));
+    }
     p->time_us = subject->us == INT64_MIN ? 0 : subject->us;
     if (subject->id.len)
         p->time_us = capture_time(subject->date, p->time_us,
@@ -259,10 +303,74 @@ static void use_part(struct pages *p, struct warc_record *rec)
     rec->offset = rec->offset - part->at + part->offset;
 }
 
-int pages_put(struct pages *p, const struct warc_record *rec, struct err *err)
+static int
+put_own(struct pages *p, const struct warc_record *rec, struct err *err)
 {
     struct warc_record own = *rec;
     use_part(p, &own);
     exported_read(&own, &p->exported);
     return put_one(p, &own, err);
+}
+
+/* Put the answer @rec, whose request is the one that is held. */
+static int
+put_answer(struct pages *p, const struct warc_record *rec, struct err *err)
+{
+    int rc;
+    if (p->pairs.request.method.len)
+        p->request = &p->pairs.request;
+    rc = put_own(p, rec, err);
+    p->request = NULL;
+    request_pairs_forget_request(&p->pairs);
+    return rc;
+}
+
+int pages_end_archive(struct pages *p, struct err *err)
+{
+    struct held_answer *a = &p->pairs.answer;
+    int rc = 0;
+    if (a->is_held) {
+        rc = put_own(p, &a->record, err);
+        request_pairs_release(&p->pairs);
+    }
+    request_pairs_forget_request(&p->pairs);
+    return rc;
+}
+
+static int
+put_request(struct pages *p, const struct warc_record *rec, struct err *err)
+{
+    struct held_answer *a = &p->pairs.answer;
+    int rc = 0;
+    request_pairs_put_request(&p->pairs, rec);
+    p->batch.counts.skipped++;
+    if (a->is_held && request_pairs_match(&p->pairs, &a->record)) {
+        rc = put_answer(p, &a->record, err);
+        request_pairs_release(&p->pairs);
+    } else if (a->is_held) {
+        rc = put_own(p, &a->record, err);
+        request_pairs_release(&p->pairs);
+    }
+    return rc;
+}
+
+int pages_put(struct pages *p, const struct warc_record *rec, struct err *err)
+{
+    struct held_answer *a = &p->pairs.answer;
+    int rc = 0;
+    if (rec->type == WARC_REQUEST)
+        return put_request(p, rec, err);
+    if (a->is_held) {
+        rc = put_own(p, &a->record, err);
+        request_pairs_release(&p->pairs);
+    }
+    if (rc)
+        return rc;
+    if (request_pairs_match(&p->pairs, rec))
+        return put_answer(p, rec, err);
+    request_pairs_forget_request(&p->pairs);
+    if (!request_pairs_may_follow(rec))
+        return put_own(p, rec, err);
+    request_pairs_hold(&p->pairs, rec);
+    return 0;
 }

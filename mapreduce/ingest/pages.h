@@ -4,6 +4,7 @@
 
 #include "mapreduce/ingest/capture_time.h"
 #include "mapreduce/ingest/exported.h"
+#include "mapreduce/ingest/request_pairs.h"
 #include "mapreduce/ingest/time_set.h"
 #include "mapreduce/ingest/webtable.h"
 #include "mapreduce/warc/archive_reader.h"
@@ -40,6 +41,17 @@ struct pages {
     uint64_t last_row;     /* Hash. */
     int64_t last_dated_us; /* Its date, */
     int64_t last_time_us;  /* and the time given to it. */
+
+    /* Requests by other methods than GET: that of the current capture, or NULL;
+     * and the last capture that had one, for records that go with it. */
+    struct request_pairs pairs;
+    const struct held_request *request;
+
+    struct last_asked {
+        struct buf id;
+        struct buf uri;
+        struct buf row;
+    } asked;
 
     /* Its links: href and text, each with its length before it. */
     struct buf links;

@@ -31,6 +31,9 @@ static const struct {
     {"meta", "revisit-of", offsetof(struct capture, revisit_of)},
     {"meta", "converted-from", offsetof(struct capture, converted_from)},
     {"meta", "fields", offsetof(struct capture, fields)},
+    {"http", "method", offsetof(struct capture, method)},
+    {"http", "request-query", offsetof(struct capture, request_query)},
+    {"http", "request", offsetof(struct capture, request)},
 };
 
 void row_captures_close(struct row_captures *r)

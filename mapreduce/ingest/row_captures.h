@@ -32,6 +32,9 @@ struct capture {
     struct slice revisit_of;
     struct slice converted_from;
     struct slice fields;
+    struct slice method; /* These three only for methods other than GET. */
+    struct slice request_query;
+    struct slice request;
     /* Its cells, those of contents:TYPE among them. */
     const struct quarry_cell *const *cells;
     size_t cell_count;

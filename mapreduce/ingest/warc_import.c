@@ -102,6 +102,8 @@ static int read_records(struct warc_file *f, struct err *err)
         if (rc)
             return rc;
     }
+    if (rc == 0)
+        rc = pages_end_archive(f->pages, err);
     return rc;
 }
 
@@ -235,6 +237,8 @@ put_incomplete(struct run *run, struct warc_import *import, struct err *err)
         if (first)
             rc = pages_put(pages, first, err);
     }
+    if (rc == 0)
+        rc = pages_end_archive(pages, err);
     if (rc == 0)
         rc = pages_flush(pages, err);
     pages_free(pages);

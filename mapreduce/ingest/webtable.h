@@ -26,10 +26,12 @@ void pages_start_file(struct pages *p, size_t path_index);
 /* Likewise of the archive @member in that file: "crawl.wacz/data.warc.gz". */
 void pages_start_member(struct pages *p, size_t path_index, const char *member);
 
-/* Write the rows of @rec; @extra is the part of its block after rec->block and
- * may be empty. Parks when a batch is full. */
+/* Write the rows of @rec, or of the record before, if that may have waited for
+ * @rec. Parks when a batch is full. */
 MUST_CHECK int
 pages_put(struct pages *p, const struct warc_record *rec, struct err *err);
+/* No record follows the last one: write what waits. Parks. */
+MUST_CHECK int pages_end_archive(struct pages *p, struct err *err);
 /* Apply the gathered rows. Parks. */
 MUST_CHECK int pages_flush(struct pages *p, struct err *err);
 struct run_counts *pages_counts(struct pages *p);

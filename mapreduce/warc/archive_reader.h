@@ -36,6 +36,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct arena;
 struct warc_reader;
 
 enum warc_type {
@@ -145,6 +146,12 @@ MUST_CHECK int warc_reader_read(struct warc_reader *r,
 bool warc_record_header(const struct warc_record *rec,
                         const char *name,
                         struct slice *value);
+
+/* Copy @rec with all its texts but the block, which is empty in @out, into
+ * @arena. */
+void warc_record_copy(const struct warc_record *rec,
+                      struct arena *arena,
+                      struct warc_record *out);
 
 /* Bytes read from the input so far, and how many they are decompressed. */
 uint64_t warc_reader_bytes_in(const struct warc_reader *r);

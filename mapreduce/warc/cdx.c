@@ -5,6 +5,7 @@
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/html_text.h"
+#include "mapreduce/warc/method_query.h"
 #include "mapreduce/warc/surt.h"
 
 void cdx_json_string(struct slice s, struct buf *out)
@@ -55,11 +56,23 @@ static struct slice mime_of(const struct warc_record *rec,
     return v.len ? v : SLICE_LIT("unk");
 }
 
+static void cdx_key(const struct cdx_entry *e, struct buf *out)
+{
+    struct buf asked = BUF_INIT;
+    if (e->method.len == 0) {
+        surt_key(e->uri, out);
+        return;
+    }
+    method_query_url(e->uri, e->method, e->query, &asked);
+    surt_key(buf_slice(&asked), out);
+    buf_close(&asked);
+}
+
 void cdx_put(const struct cdx_entry *e, struct buf *out)
 {
     char time[DATE_TEXT_BYTES];
     date_format_14(e->time_us, time);
-    surt_key(e->uri, out);
+    cdx_key(e, out);
     buf_printf(out, " %s {", time);
     cdx_field(out, "url", e->uri);
     if (e->mime.len)
@@ -74,6 +87,10 @@ void cdx_put(const struct cdx_entry *e, struct buf *out)
         cdx_number(out, "offset", e->offset);
     if (e->file_name.len)
         cdx_field(out, "filename", e->file_name);
+    if (e->method.len)
+        cdx_field(out, "method", e->method);
+    if (e->query.len)
+        cdx_field(out, "requestBody", e->query);
     buf_append_str(out, "}\n");
 }
 

@@ -20,6 +20,8 @@ struct cdx_entry {
     bool has_offset;
     uint64_t offset;
     struct slice file_name;
+    struct slice method; /* Of the request, if it is not GET, */
+    struct slice query;  /* and what its body says (method_query.h). */
 };
 
 /* Append the line of @e, with its end, to @out. */

@@ -99,38 +99,9 @@ static void unlink_chain(struct segments *s, struct chain *c)
     s->given = c;
 }
 
-/* Copy @rec with all its slices but the block. */
 static void keep_first(struct chain *c, const struct warc_record *rec)
 {
-    struct slice *const slices[] = {
-        &c->first.version,
-        &c->first.type_name,
-        &c->first.uri,
-        &c->first.date,
-        &c->first.id,
-        &c->first.content_type,
-        &c->first.ip,
-        &c->first.block_digest,
-        &c->first.payload_digest,
-        &c->first.truncated,
-        &c->first.profile,
-        &c->first.refers_to,
-        &c->first.refers_to_uri,
-        &c->first.refers_to_date,
-        &c->first.segment_origin,
-    };
-    struct warc_header *headers;
-    c->first = *rec;
-    for (size_t i = 0; i < ARRAY_LEN(slices); i++)
-        *slices[i] = arena_dup(&c->arena, *slices[i]);
-    headers =
-        arena_alloc(&c->arena, sizeof(*headers) * (rec->header_count + 1));
-    for (size_t i = 0; i < rec->header_count; i++) {
-        headers[i].name = arena_dup(&c->arena, rec->headers[i].name);
-        headers[i].value = arena_dup(&c->arena, rec->headers[i].value);
-    }
-    c->first.headers = headers;
-    c->first.block = SLICE_EMPTY;
+    warc_record_copy(rec, &c->arena, &c->first);
     c->has_first = true;
 }
 
