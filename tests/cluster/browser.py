@@ -45,8 +45,9 @@ def free_port():
 
 
 class Browser:
-    def __init__(self, directory):
+    def __init__(self, directory, flags=()):
         self.directory = directory
+        self.flags = list(flags)
         self.url = "http://127.0.0.1:%d" % free_port()
         self.driver = None
         self.session = None
@@ -82,7 +83,7 @@ class Browser:
             time.sleep(0.1)
 
     def begin(self):
-        options = {"args": FLAGS + ["--user-data-dir=" + os.path.join(
+        options = {"args": FLAGS + self.flags + ["--user-data-dir=" + os.path.join(
             self.directory, "profile")]}
         answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options,

@@ -12,6 +12,7 @@
 #include "bigtable/quarry.h"
 #include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/date.h"
+#include "mapreduce/warc/method_query.h"
 #include "mapreduce/warc/surt.h"
 #include "mapreduce/warc/url.h"
 #include "web/policy/archive_policy.h"
@@ -24,7 +25,7 @@
 #define SECOND_US     INT64_C(1000000)
 /* The columns that a list of captures is made of. */
 #define LIST_COLUMNS                                                           \
-    "http:(status|url|content-type|location)|"                                 \
+    "http:(status|url|content-type|location|method|request-query)|"            \
     "meta:(type|digest|length|source|revisit-of)"
 /* And those that a page's wishes are in. */
 #define ROBOTS_COLUMNS LIST_COLUMNS "|http:headers|meta:robots"
@@ -190,6 +191,8 @@ static const struct {
     {"meta", "digest", offsetof(struct capture, digest)},
     {"meta", "source", offsetof(struct capture, source)},
     {"meta", "revisit-of", offsetof(struct capture, revisit)},
+    {"http", "method", offsetof(struct capture, method)},
+    {"http", "request-query", offsetof(struct capture, query)},
     {"meta", "robots", offsetof(struct capture, robots)},
     {"http", "headers", offsetof(struct capture, head)},
 };
@@ -363,6 +366,7 @@ static size_t similar_rows(const struct site_index *site,
                            struct slice *out)
 {
     struct buf own = BUF_INIT;
+    struct slice method = method_query_of(plain);
     size_t begin = site_index_find(site, path);
     size_t count = 0;
     for (int pass = 0; count == 0 && pass < (any ? 2 : 1); pass++)
@@ -371,7 +375,8 @@ static size_t similar_rows(const struct site_index *site,
             struct slice surt = site->at[i].surt;
             if (!slice_starts_with(surt, path))
                 break;
-            if (surt.len > path.len && surt.data[path.len] != '?')
+            if ((surt.len > path.len && surt.data[path.len] != '?') ||
+                !slice_eq(method_query_of(surt), method))
                 continue;
             buf_clear(&own);
             similar_url_plain(surt, &own);
@@ -423,7 +428,8 @@ int archive_similar(struct archive *a,
         rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = archive_row_captures(a, rows[i], out, err);
-    if (rc == 0 && !is_same && !similar_url_is_file(url))
+    if (rc == 0 && !is_same && !similar_url_is_file(url) &&
+        method_query_of(url).len == 0)
         keep_streams(out);
     if (out->count > 1)
         qsort(out->at, out->count, sizeof(*out->at), by_time);

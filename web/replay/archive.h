@@ -41,6 +41,8 @@ struct capture {
     struct slice digest;  /* "sha1:…", or "". */
     struct slice source;  /* "FILE:OFFSET" */
     struct slice revisit; /* meta:revisit-of, or "". */
+    struct slice method;  /* Of its request, if that was not GET, */
+    struct slice query;   /* and what the body of that said. */
     struct slice robots;  /* These two only where the policy asks for them. */
     struct slice head;
 };
@@ -75,8 +77,9 @@ struct archive *archive_new(struct quarry_table *table,
                             const struct archive_policy *policy);
 void archive_free(struct archive *a); /* NULL is allowed. */
 
-/* The captures with the same SURT as the normalised URL @url. @out is closed in
- * any case. Errors: those of reading. */
+/* The captures with the same SURT as the normalised URL @url, which for a
+ * method other than GET has it as method_query_url() appends it. @out is closed
+ * in any case. Errors: those of reading. */
 MUST_CHECK int archive_captures(struct archive *a,
                                 struct slice url,
                                 struct capture_list *out,
@@ -84,7 +87,9 @@ MUST_CHECK int archive_captures(struct archive *a,
 /* The captures of URLs that stand in for @url, of which there is none
  * (similar_url.h): of those that differ only in arguments that do not matter,
  * if there are any, else of those with another query, if it is a file's. At
- * most ARCHIVE_SIMILAR_ROWS_MAX rows are looked at. @out and errors as above.
+ * most ARCHIVE_SIMILAR_ROWS_MAX rows are looked at, and only those of the
+ * method in @url; of one other than GET all bodies will do. @out and errors as
+ * above.
  */
 MUST_CHECK int archive_similar(struct archive *a,
                                struct slice url,

@@ -42,6 +42,8 @@ enum cdx_field {
     CDX_LENGTH,
     CDX_OFFSET,
     CDX_FILENAME,
+    CDX_METHOD,
+    CDX_REQUEST_BODY,
     CDX_FIELDS,
 };
 
@@ -59,6 +61,8 @@ static const struct {
     [CDX_LENGTH] = {"length", NULL},
     [CDX_OFFSET] = {"offset", NULL},
     [CDX_FILENAME] = {"filename", NULL},
+    [CDX_METHOD] = {"method", NULL},
+    [CDX_REQUEST_BODY] = {"requestBody", NULL},
 };
 
 /* "[!][=~]field:text": with "=" the field is the text, with "~" it begins with
@@ -309,6 +313,8 @@ line_make(struct cdx_row *l, const struct capture *c, struct slice surt)
     values[CDX_LENGTH] = slice_str(length);
     values[CDX_OFFSET] = slice_sub(source, colon, source.len);
     values[CDX_FILENAME] = slice_sub(source, 0, colon ? colon - 1 : 0);
+    values[CDX_METHOD] = c->method;
+    values[CDX_REQUEST_BODY] = c->query;
     for (size_t i = 0; i < CDX_FIELDS; i++) {
         buf_clear(&l->text[i]);
         buf_append_slice(&l->text[i], values[i]);
@@ -361,7 +367,8 @@ static void put_words(const struct cdx_row *l,
                       const struct cdx_question *q,
                       struct buf *out)
 {
-    size_t count = q->wanted_count ? q->wanted_count : CDX_FIELDS;
+    /* A line of all fields has those of CDX files. */
+    size_t count = q->wanted_count ? q->wanted_count : CDX_METHOD;
     for (size_t i = 0; i < count; i++) {
         size_t f = q->wanted_count ? q->wanted[i] : i;
         if (i)

@@ -8,6 +8,8 @@
 #include "base/core/macros.h"
 #include "mapreduce/warc/html_token.h"
 #include "web/replay/css_rewriter.h"
+#include "web/replay/html_handler.h"
+#include "web/replay/js_rewriter.h"
 
 /* The links of elements, and what they are for. "*" is any element. */
 static const struct link_attribute {
@@ -51,6 +53,13 @@ static const struct link_attribute {
 static const char *const put_aside[] = {"integrity", "nonce", "crossorigin",
                                         "referrerpolicy"};
 
+/* The contents of a <script>. */
+enum script_kind {
+    SCRIPT_OTHER, /* Data, templates. */
+    SCRIPT_CLASSIC,
+    SCRIPT_MODULE,
+};
+
 struct html_rewriter {
     const struct html_rewrite_options *opts;
     struct byte_sink *out;
@@ -59,6 +68,7 @@ struct html_rewriter {
     size_t copied;    /* Of those, what is in the output. */
     bool has_head;    /* opts->head_insert is written. */
     bool has_base;
+    enum script_kind script; /* Of the last <script>. */
 };
 
 /* --- attribute values ---------------------------------------------------- */
@@ -265,6 +275,19 @@ static void put_style(struct html_rewriter *r, const struct html_attribute *a)
     buf_close(&text.pending);
 }
 
+/* The script of an event handler, or behind "javascript:". Values with
+ * character references that are not known stay as they are. */
+static void put_handler(struct html_rewriter *r, const struct html_attribute *a)
+{
+    const struct js_rewrite_options js = {.links = r->opts->links,
+                                          .module_url = r->opts->module_url,
+                                          .is_attribute = true};
+    struct buf text = BUF_INIT;
+    if (html_handler_rewrite(&js, a->value, &text))
+        put_value(r, a, buf_slice(&text));
+    buf_close(&text);
+}
+
 /* _top is the archive's page around this one; new windows are not allowed. */
 static void put_target(struct html_rewriter *r, const struct html_attribute *a)
 {
@@ -290,16 +313,37 @@ struct html_element {
     struct slice name;
     struct slice rel; /* Of <link>. */
     struct slice as;  /* Of <link rel=preload>. */
+    enum script_kind script;
     bool is_refresh;  /* <meta http-equiv=refresh> */
     bool is_policy;   /* <meta http-equiv=content-security-policy> */
     bool is_referrer; /* <meta name=referrer> */
 };
+
+static enum script_kind script_of_type(struct slice type)
+{
+    type = slice_trim(type);
+    if (html_name_is(type, "module"))
+        return SCRIPT_MODULE;
+    return type.len == 0 || js_is_type(type) ? SCRIPT_CLASSIC : SCRIPT_OTHER;
+}
+
+static void note_script(const struct html_token *token, struct html_element *e)
+{
+    struct slice rest = token->attributes;
+    struct html_attribute a;
+    e->script = SCRIPT_CLASSIC;
+    while (html_attribute_next(&rest, &a))
+        if (html_name_is(a.name, "type"))
+            e->script = script_of_type(a.value);
+}
 
 static void note_element(const struct html_token *token, struct html_element *e)
 {
     struct slice rest = token->attributes;
     struct html_attribute a;
     *e = (struct html_element){.name = token->name};
+    if (html_name_is(e->name, "script"))
+        note_script(token, e);
     if (!html_name_is(e->name, "meta") && !html_name_is(e->name, "link"))
         return;
     while (html_attribute_next(&rest, &a)) {
@@ -338,7 +382,9 @@ static enum replay_mod mod_of_link(const struct html_element *e)
 {
     if (has_word(e->rel, "stylesheet") || html_name_is(e->as, "style"))
         return REPLAY_MOD_CS;
-    if (has_word(e->rel, "modulepreload") || html_name_is(e->as, "script"))
+    if (has_word(e->rel, "modulepreload"))
+        return REPLAY_MOD_ESM;
+    if (html_name_is(e->as, "script"))
         return REPLAY_MOD_JS;
     if (has_word(e->rel, "icon") || html_name_is(e->as, "image"))
         return REPLAY_MOD_IM;
@@ -364,6 +410,8 @@ mod_of(const struct html_element *e, struct slice name, enum replay_mod *mod)
     }
     if (found && html_name_is(e->name, "link"))
         *mod = mod_of_link(e);
+    if (found && e->script == SCRIPT_MODULE)
+        *mod = REPLAY_MOD_ESM;
     return found;
 }
 
@@ -399,6 +447,9 @@ static void rewrite_other(struct html_rewriter *r,
         put_target(r, a);
     else if (e->is_refresh && html_name_is(a->name, "content"))
         put_refresh(r, a);
+    else if (r->opts->module_url && a->name.len > 2 &&
+             strncasecmp(a->name.data, "on", 2) == 0)
+        put_handler(r, a);
     else if (a->name.len > 5 && strncasecmp(a->name.data, "data-", 5) == 0 &&
              begins_with_url(a->value))
         put_link(r, a, REPLAY_MOD_MP);
@@ -420,7 +471,10 @@ static void rewrite_attribute(struct html_rewriter *r,
             r->has_base = true;
             link_rewriter_base(r->opts->links, decode_value(r, a->value));
         }
-        put_link(r, a, mod);
+        if (r->opts->module_url && html_handler_is_script(a->value))
+            put_handler(r, a);
+        else
+            put_link(r, a, mod);
     } else {
         rewrite_other(r, e, a);
     }
@@ -434,6 +488,7 @@ static void rewrite_tag(struct html_rewriter *r, const struct html_token *token)
     note_element(token, &e);
     r->tag = token->bytes;
     r->copied = 0;
+    r->script = e.script;
     while (html_attribute_next(&rest, &a))
         rewrite_attribute(r, &e, &a);
     byte_sink_put(r->out, slice_sub(r->tag, r->copied, r->tag.len));
@@ -466,16 +521,26 @@ static void put_start(struct html_rewriter *r, const struct html_token *token)
         put_head(r);
 }
 
+static void put_raw(struct html_rewriter *r, const struct html_token *token)
+{
+    const struct js_rewrite_options js = {.links = r->opts->links,
+                                          .module_url = r->opts->module_url,
+                                          .is_module =
+                                              r->script == SCRIPT_MODULE};
+    if (html_name_is(token->name, "style"))
+        css_rewrite(r->opts->links, token->bytes, false, r->out);
+    else if (js.module_url && r->script != SCRIPT_OTHER &&
+             html_name_is(token->name, "script"))
+        js_rewrite(&js, token->bytes, r->out);
+    else
+        byte_sink_put(r->out, token->bytes);
+}
+
 static void put_token(struct html_rewriter *r, const struct html_token *token)
 {
     switch (token->kind) {
     case HTML_TOKEN_START: put_start(r, token); break;
-    case HTML_TOKEN_RAW:
-        if (html_name_is(token->name, "style"))
-            css_rewrite(r->opts->links, token->bytes, false, r->out);
-        else
-            byte_sink_put(r->out, token->bytes);
-        break;
+    case HTML_TOKEN_RAW: put_raw(r, token); break;
     case HTML_TOKEN_TEXT:
         if (is_text_of_page(token->bytes))
             put_head(r);

@@ -8,8 +8,9 @@
  * begin with a URL. <base> is honoured. integrity, nonce and crossorigin are
  * put aside (as _integrity …): the bytes changed, and their origin. Policies
  * and referrers in <meta> are put aside too. target=_top and _blank mean the
- * page itself, which is in a frame. Scripts and event handlers are left to the
- * browser, which runs them.
+ * page itself, which is in a frame. Scripts, event handlers and javascript:
+ * links are rewritten if opts->module_url is there (js_rewriter.h), else they
+ * are left as they are.
  *
  * Pure. Threads: one.
  */
@@ -23,6 +24,8 @@ struct html_rewrite_options {
     struct link_rewriter *links;
     /* Markup for the start of <head>, before the page's own; may be "". */
     struct slice head_insert;
+    /* Of js_module_declarations; NULL: scripts stay as they are. */
+    const char *module_url;
 };
 
 /* Rewrite @html, in a charset whose ASCII bytes mean ASCII, into @out. */

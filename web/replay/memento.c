@@ -1,7 +1,8 @@
 /* Memento (RFC 7089): dates in headers, TimeGates and TimeMaps.
  *
  * /web/URL is the TimeGate of URL, /web/DATE/URL a memento of it, and
- * /timemap/link/URL its TimeMap.
+ * /timemap/link/URL its TimeMap; of more than TIMEMAP_PAGE captures that lists
+ * its pages, /timemap/link/1/URL and so on.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 #include "mapreduce/warc/url.h"
 #include "web/replay/replay_call.h"
 
-#define DAY_US (INT64_C(86400) * 1000000)
+/* Captures on a page of a TimeMap. */
+#define TIMEMAP_PAGE ((size_t)5000)
+#define DAY_US       (INT64_C(86400) * 1000000)
 
 /* "Sun, 26 Jan 2014 20:06:24 GMT" */
 static void put_http_date(struct buf *out, int64_t us)
@@ -36,6 +39,19 @@ bool memento_accepted(const struct replay_call *k, int64_t *us)
 {
     const char *text = http_request_header(k->request, "Accept-Datetime");
     return text && date_parse_http(slice_str(text), us);
+}
+
+bool memento_refuse_date(struct replay_call *k)
+{
+    int64_t us;
+    if (k->at.date.len || memento_accepted(k, &us) ||
+        !http_request_header(k->request, "Accept-Datetime"))
+        return false;
+    http_reply_header(k->reply, "Vary", "accept-datetime");
+    replay_error(k, 400,
+                 "Accept-Datetime is no date: it is like "
+                 "\"Sun, 26 Jan 2014 20:06:24 GMT\"");
+    return true;
 }
 
 /* `, <http://…>; rel="…"; datetime="…"` */
@@ -98,6 +114,8 @@ void memento_headers(struct replay_call *k,
     struct buf date = BUF_INIT;
     /* A long URL stands in each link: the reply must fit in a connection. */
     bool brief = k->url.len > 600;
+    /* Nor have captures by other methods addresses of their own. */
+    brief = brief || (c && c->method.len);
     if (c) {
         put_http_date(&date, c->time_us);
         http_reply_header(k->reply, "Memento-Datetime", buf_cstr(&date));
@@ -114,39 +132,95 @@ void memento_headers(struct replay_call *k,
 
 /* --- TimeMaps ------------------------------------------------------------ */
 
-static void put_timemap(struct replay_call *k, const struct capture_list *l)
+/* `<http://…/timemap/link/2/URL>; rel="…"; type=…; from=…; until=…` of the
+ * captures [from, to) of @l. Page 0 is the whole one. */
+static void put_timemap_link(struct replay_call *k,
+                             const struct capture_list *l,
+                             size_t page,
+                             const char *relation,
+                             size_t from,
+                             size_t to)
+{
+    struct buf *out = &k->reply->body;
+    buf_printf(out, "<%.*s" REPLAY_TIMEMAP "link/",
+               SLICE_ARG(buf_slice(&k->origin)));
+    if (page)
+        buf_printf(out, "%zu/", page);
+    buf_printf(out,
+               "%.*s>; rel=\"%s\"; type=\"application/link-format\"; "
+               "from=\"",
+               SLICE_ARG(buf_slice(&k->url)), relation);
+    put_http_date(out, l->at[from].time_us);
+    buf_append_str(out, "\"; until=\"");
+    put_http_date(out, l->at[to - 1].time_us);
+    buf_append_byte(out, '"');
+}
+
+/* The captures [from, to) of @l. */
+static void put_timemap_mementos(struct replay_call *k,
+                                 const struct capture_list *l,
+                                 size_t from,
+                                 size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        struct buf link = BUF_INIT;
+        put_memento_link(k, &l->at[i], relation_of(i, i, l->count), &link);
+        buf_append_str(&k->reply->body, ",\n");
+        buf_append(&k->reply->body, link.data + 2, link.len - 2);
+        buf_close(&link);
+    }
+}
+
+/* @page counts from 1; 0 is all, or of many the list of pages. */
+static void
+put_timemap(struct replay_call *k, const struct capture_list *l, size_t page)
 {
     struct buf *out = &k->reply->body;
     struct slice origin = buf_slice(&k->origin);
     struct slice url = buf_slice(&k->url);
+    size_t from = page ? (page - 1) * TIMEMAP_PAGE : 0;
+    size_t to = MIN_OF(from + TIMEMAP_PAGE, l->count);
+    bool is_list = page == 0 && l->count > TIMEMAP_PAGE;
     buf_printf(out, "<%.*s>; rel=\"original\",\n", SLICE_ARG(url));
     buf_printf(out, "<%.*s" REPLAY_WEB "%.*s>; rel=\"timegate\",\n",
                SLICE_ARG(origin), SLICE_ARG(url));
-    buf_printf(out,
-               "<%.*s" REPLAY_TIMEMAP "link/%.*s>; rel=\"self\"; "
-               "type=\"application/link-format\"; from=\"",
-               SLICE_ARG(origin), SLICE_ARG(url));
-    put_http_date(out, l->at[0].time_us);
-    buf_append_str(out, "\"; until=\"");
-    put_http_date(out, l->at[l->count - 1].time_us);
-    buf_append_byte(out, '"');
-    for (size_t i = 0; i < l->count; i++) {
-        struct buf link = BUF_INIT;
-        put_memento_link(k, &l->at[i], relation_of(i, i, l->count), &link);
+    put_timemap_link(k, l, page, "self", from, is_list ? l->count : to);
+    for (size_t i = 0; is_list && i < l->count; i += TIMEMAP_PAGE) {
         buf_append_str(out, ",\n");
-        buf_append(out, link.data + 2, link.len - 2);
-        buf_close(&link);
+        put_timemap_link(k, l, i / TIMEMAP_PAGE + 1, "timemap", i,
+                         MIN_OF(i + TIMEMAP_PAGE, l->count));
     }
+    if (!is_list)
+        put_timemap_mementos(k, l, from, to);
     buf_append_byte(out, '\n');
+}
+
+/* Take "2/" off the front of @rest, where a URL with a scheme follows; 0: there
+ * is none. */
+static size_t take_page(struct slice *rest)
+{
+    size_t n = slice_find_byte(*rest, '/');
+    struct slice url = slice_sub(*rest, n + 1, rest->len);
+    uint64_t page;
+    if (!slice_starts_with(url, SLICE_LIT("http")) ||
+        text_parse_u64(slice_sub(*rest, 0, n), &page, NULL) || page == 0 ||
+        page > ARCHIVE_VERSIONS_MAX)
+        return 0;
+    *rest = url;
+    return (size_t)page;
 }
 
 void memento_timemap(struct replay_call *k, struct slice rest)
 {
     struct capture_list l;
     struct err err = ERR_INIT;
+    size_t page = 0;
     int rc;
-    if (!slice_starts_with(rest, SLICE_LIT("link/")) ||
-        !replay_url_absolute(slice_sub(rest, 5, rest.len), &k->url)) {
+    bool is_link = slice_starts_with(rest, SLICE_LIT("link/"));
+    rest = slice_sub(rest, 5, rest.len);
+    if (is_link)
+        page = take_page(&rest);
+    if (!is_link || !replay_url_absolute(rest, &k->url)) {
         replay_error(k, 404, "TimeMaps are at /timemap/link/URL");
         return;
     }
@@ -155,9 +229,11 @@ void memento_timemap(struct replay_call *k, struct slice rest)
         replay_failed(k, &err);
     else if (l.count == 0)
         replay_not_found(k, &l);
+    else if (page > (l.count + TIMEMAP_PAGE - 1) / TIMEMAP_PAGE)
+        replay_error(k, 404, "the TimeMap has fewer pages");
     else {
         k->reply->content_type = "application/link-format";
-        put_timemap(k, &l);
+        put_timemap(k, &l, page);
     }
     capture_list_close(&l);
 }

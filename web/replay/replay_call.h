@@ -19,6 +19,8 @@ struct http_request;
 #define REPLAY_CDX     "/cdx"
 #define REPLAY_TIMEMAP "/timemap/"
 #define REPLAY_STATIC  "/static/"
+/* Imported by modules of archived pages: js_rewriter.h. */
+#define REPLAY_MODULE REPLAY_STATIC "__wb_module_decl.js"
 
 struct replay_server {
     struct archive *archive; /* Owned. */
@@ -47,6 +49,8 @@ struct replay_call {
     bool is_archived;     /* An archived page asks: its path has the secret. */
     struct replay_url at; /* The path behind /web/. */
     struct buf url;       /* at.url, absolute and normalised. */
+    bool is_other;        /* By another method than GET and HEAD. */
+    struct buf asked;     /* Then url with the method and the body in it. */
 };
 
 /* --- replay_capture.c ---------------------------------------------------- */
@@ -93,12 +97,32 @@ void memento_headers(struct replay_call *k,
                      const struct capture *c);
 /* The instant of Accept-Datetime; false: there is none, or no date. */
 bool memento_accepted(const struct replay_call *k, int64_t *us);
+/* Answer a TimeGate's client whose Accept-Datetime is no date (RFC
+ * 7089, 4.5.3); false: it has none, or a good one. */
+bool memento_refuse_date(struct replay_call *k);
 /* "/timemap/link/URL", @rest behind "/timemap/". */
 void memento_timemap(struct replay_call *k, struct slice rest);
 
 /* --- cdx_query.c --------------------------------------------------------- */
 
 void cdx_query(struct replay_call *k, const struct http_form *query);
+
+/* --- replay_request.c ---------------------------------------------------- */
+
+/* Bodies of requests: what is looked up is told by less. */
+#define REPLAY_BODY_BYTES_MAX ((size_t)256 << 10)
+
+/* The URL that the captures of the call are found by: k->url, and for methods
+ * other than GET what the request says. Borrowed from @k. */
+struct slice replay_asked_url(struct replay_call *k);
+/* Answer OPTIONS of a browser that asks what an archived page may send; false:
+ * the request is none. */
+bool replay_preflight(struct replay_call *k);
+/* "bytes=10-19" or "bytes=-5", within @len bytes: [*from, *to). False: it is
+ * none, or one that is not served. *from >= *to: it is outside. */
+bool replay_range_of(const char *text, size_t len, size_t *from, size_t *to);
+/* Let archived pages read the answer: they have no origin. */
+void replay_allow_pages(struct replay_call *k);
 
 /* --- addresses ----------------------------------------------------------- */
 

@@ -4,7 +4,6 @@
 #include <strings.h>
 
 #include "base/core/panic.h"
-#include "base/core/text.h"
 #include "base/http/http.h"
 #include "mapreduce/warc/archived_http.h"
 #include "mapreduce/warc/charset.h"
@@ -16,6 +15,8 @@
 #include "web/replay/css_rewriter.h"
 #include "web/replay/header_rewriter.h"
 #include "web/replay/html_rewriter.h"
+#include "web/replay/js_rewriter.h"
+#include "web/replay/playlist_rewriter.h"
 #include "web/replay/replay_call.h"
 
 /* Longer bodies are written in pieces. */
@@ -32,6 +33,9 @@ enum body_kind {
     BODY_PLAIN, /* As it is. */
     BODY_HTML,
     BODY_CSS,
+    BODY_JS,
+    BODY_HLS,
+    BODY_DASH,
 };
 
 /* An answer that is being made; a stream owns it until it ends. */
@@ -44,6 +48,10 @@ struct capture_answer {
     struct buf url; /* Of the capture, normalised. */
     char date[DATE_TEXT_BYTES];
     struct buf head_insert;
+    struct buf module_url; /* Of wombat's stand-ins, for modules; "": scripts
+                              are not rewritten. */
+    bool is_module;
+    struct archive *archive; /* Borrowed. */
     struct charset_decoder
         *decoder; /* NULL: the bytes stay in their charset. */
 };
@@ -54,6 +62,7 @@ static void capture_answer_free(struct capture_answer *a)
     link_rewriter_close(&a->links);
     buf_close(&a->url);
     buf_close(&a->head_insert);
+    buf_close(&a->module_url);
     charset_decoder_free(a->decoder);
     mem_free(a);
 }
@@ -87,6 +96,18 @@ static bool begins_like_markup(struct slice body)
     return body.len && body.data[0] == '<';
 }
 
+static bool is_script(enum replay_mod mod)
+{
+    return mod == REPLAY_MOD_JS || mod == REPLAY_MOD_ESM;
+}
+
+/* A type that servers give to what they know no type of. */
+static bool is_vague(struct slice media)
+{
+    return media.len == 0 || http_slice_is(media, "text/plain") ||
+           http_slice_is(media, "application/octet-stream");
+}
+
 /* By the server's word, unless the page that embeds it uses it otherwise:
  * servers name scripts and styles text/html. */
 static enum body_kind
@@ -97,14 +118,22 @@ kind_of(struct slice type, struct slice body, enum replay_mod mod)
         return BODY_PLAIN;
     if (http_slice_is(media, "text/css"))
         return BODY_CSS;
+    if (js_is_type(media) || (is_script(mod) && is_vague(media)))
+        return BODY_JS;
+    switch (playlist_kind_of(media, body)) {
+    case PLAYLIST_HLS: return BODY_HLS;
+    case PLAYLIST_DASH: return BODY_DASH;
+    case PLAYLIST_NONE: break;
+    }
     if (!html_is(media, body))
         return BODY_PLAIN;
-    if (mod == REPLAY_MOD_CS && !begins_like_markup(body))
+    if (begins_like_markup(body))
+        return BODY_HTML;
+    if (mod == REPLAY_MOD_CS)
         return BODY_CSS;
-    if ((mod == REPLAY_MOD_JS || mod == REPLAY_MOD_IM) &&
-        !begins_like_markup(body))
-        return BODY_PLAIN;
-    return BODY_HTML;
+    if (is_script(mod))
+        return BODY_JS;
+    return mod == REPLAY_MOD_IM ? BODY_PLAIN : BODY_HTML;
 }
 
 /* Charsets in which a byte below 0x80 may be part of another character. */
@@ -176,8 +205,7 @@ static void put_policy(struct replay_call *k)
     http_reply_header(k->reply, "Content-Security-Policy", POLICY);
     http_reply_header(k->reply, "Referrer-Policy", "no-referrer");
     http_reply_header(k->reply, "Cache-Control", "no-cache");
-    if (k->is_archived)
-        http_reply_header(k->reply, "Access-Control-Allow-Origin", "null");
+    replay_allow_pages(k);
 }
 
 static bool is_token(struct slice s)
@@ -224,36 +252,6 @@ static void put_headers(struct replay_call *k, struct capture_answer *a)
 
 /* --- ranges -------------------------------------------------------------- */
 
-/* "bytes=10-19" or "bytes=-5", within @len bytes: [*from, *to). False: there is
- * none, or one that is not served; *bad: it is outside. */
-static bool range_of(const char *text, size_t len, size_t *from, size_t *to)
-{
-    struct slice s = slice_str(text);
-    size_t dash;
-    uint64_t first = 0;
-    uint64_t last = 0;
-    bool has_first, has_last;
-    if (!slice_starts_with(s, SLICE_LIT("bytes=")))
-        return false;
-    s = slice_sub(s, 6, s.len);
-    dash = slice_find_byte(s, '-');
-    has_first = text_parse_u64(slice_sub(s, 0, dash), &first, NULL) == 0;
-    has_last = text_parse_u64(slice_sub(s, dash + 1, s.len), &last, NULL) == 0;
-    if (dash == s.len || (dash && !has_first) ||
-        (dash + 1 < s.len && !has_last) || (!has_first && !has_last))
-        return false;
-    if (!has_first) {
-        *from = last < len ? len - (size_t)last : 0;
-        *to = len;
-        return true;
-    }
-    if (has_last && last < first)
-        return false;
-    *from = first < len ? (size_t)first : len;
-    *to = has_last && last < len ? (size_t)last + 1 : len;
-    return true;
-}
-
 /* Cut the body to what was asked for: of a whole answer that is not rewritten.
  */
 static void take_range(struct replay_call *k, struct capture_answer *a)
@@ -265,7 +263,7 @@ static void take_range(struct replay_call *k, struct capture_answer *a)
     if (a->kind != BODY_PLAIN || k->reply->status != 200)
         return;
     http_reply_header(k->reply, "Accept-Ranges", "bytes");
-    if (!range || !range_of(range, len, &from, &to))
+    if (!range || !replay_range_of(range, len, &from, &to))
         return;
     if (from >= to) {
         k->reply->status = 416;
@@ -281,14 +279,53 @@ static void take_range(struct replay_call *k, struct capture_answer *a)
 
 /* --- bodies -------------------------------------------------------------- */
 
+static bool is_archived(void *ctx, struct slice url)
+{
+    struct capture_answer *a = ctx;
+    struct capture_list l;
+    struct err err = ERR_INIT;
+    struct buf normal = BUF_INIT;
+    bool is = false;
+    if (url_normalise(url, &normal)) {
+        is = archive_captures(a->archive, buf_slice(&normal), &l, &err) == 0 &&
+             l.count;
+        capture_list_close(&l);
+    }
+    buf_close(&normal);
+    return is;
+}
+
+static void write_playlist(struct capture_answer *a, struct byte_sink *out)
+{
+    const struct playlist_options opts = {
+        .links = &a->links, .is_archived = is_archived, .ctx = a};
+    playlist_rewrite(&opts, a->kind == BODY_HLS ? PLAYLIST_HLS : PLAYLIST_DASH,
+                     a->body, out);
+}
+
 static void write_body(struct capture_answer *a, struct byte_sink *out)
 {
-    const struct html_rewrite_options html = {
-        .links = &a->links, .head_insert = buf_slice(&a->head_insert)};
+    const char *module_url =
+        a->module_url.len ? buf_cstr(&a->module_url) : NULL;
+    const struct html_rewrite_options html = {.links = &a->links,
+                                              .head_insert =
+                                                  buf_slice(&a->head_insert),
+                                              .module_url = module_url};
+    const struct js_rewrite_options js = {.links = &a->links,
+                                          .module_url = module_url,
+                                          .is_module = a->is_module};
     switch (a->kind) {
     case BODY_PLAIN: byte_sink_put(out, a->body); break;
     case BODY_HTML: html_rewrite(&html, a->body, out); break;
     case BODY_CSS: css_rewrite(&a->links, a->body, false, out); break;
+    case BODY_JS:
+        if (module_url)
+            (void)js_rewrite(&js, a->body, out);
+        else
+            byte_sink_put(out, a->body);
+        break;
+    case BODY_HLS:
+    case BODY_DASH: write_playlist(a, out); break;
     }
 }
 
@@ -334,6 +371,13 @@ static void send_body(struct replay_call *k, struct capture_answer *a)
     capture_answer_free(a);
 }
 
+static bool
+header_is(const struct replay_call *k, const char *name, const char *value)
+{
+    const char *have = http_request_header(k->request, name);
+    return have && strcasecmp(have, value) == 0;
+}
+
 /* --- answers ------------------------------------------------------------- */
 
 static struct capture_answer *new_answer(const char *web,
@@ -358,8 +402,14 @@ static void answer_capture(struct replay_call *k,
 {
     struct capture_answer *a = new_answer(replay_web_of(k), c, bytes);
     a->kind = kind_of(a->bytes.type, a->body, k->at.mod);
+    a->archive = k->replay->archive;
+    a->is_module = k->at.mod == REPLAY_MOD_ESM;
+    if (k->replay->wombat.len)
+        buf_printf(&a->module_url, "%s" REPLAY_MODULE,
+                   k->is_archived ? buf_cstr(&k->replay->secret) : "");
     choose_charset(a);
-    if (a->kind == BODY_HTML)
+    /* An answer to a script is no page. */
+    if (a->kind == BODY_HTML && !header_is(k, "Sec-Fetch-Dest", "empty"))
         put_head_insert(k, a);
     put_headers(k, a);
     put_policy(k);
@@ -375,14 +425,18 @@ static void redirect_to(struct replay_call *k,
                         enum replay_mod mod)
 {
     struct buf to = BUF_INIT;
-    replay_put_address(
-        &to, mod == REPLAY_MOD_NONE ? REPLAY_WEB : replay_web_of(k), c, mod);
-    k->reply->status = 302;
+    struct capture shown = *c;
+    /* The URL alone finds no capture by another method. */
+    if (c->method.len && !k->is_other)
+        shown.url = buf_slice(&k->url);
+    replay_put_address(&to,
+                       mod == REPLAY_MOD_NONE ? REPLAY_WEB : replay_web_of(k),
+                       &shown, mod);
+    k->reply->status = k->is_other ? 307 : 302;
     k->reply->is_foreign = true;
     http_reply_header(k->reply, "Location", buf_cstr(&to));
     http_reply_header(k->reply, "Vary", "accept-datetime");
-    if (k->is_archived)
-        http_reply_header(k->reply, "Access-Control-Allow-Origin", "null");
+    replay_allow_pages(k);
     memento_headers(k, l, NULL);
     buf_close(&to);
 }
@@ -425,13 +479,6 @@ static int64_t wanted_time(const struct replay_call *k)
     return k->at.date.len == 0 && memento_accepted(k, &us) ? us : INT64_MAX;
 }
 
-static bool
-header_is(const struct replay_call *k, const char *name, const char *value)
-{
-    const char *have = http_request_header(k->request, name);
-    return have && strcasecmp(have, value) == 0;
-}
-
 /* Is it a window that wants a page, not a file in one? */
 static bool is_window(const struct replay_call *k)
 {
@@ -447,7 +494,7 @@ static void answer_found(struct replay_call *k,
 {
     char date[DATE_TEXT_BYTES];
     enum replay_mod mod = k->at.mod;
-    bool window = is_window(k);
+    bool window = !k->is_other && is_window(k);
     date_format_14(c->time_us, date);
     if (!slice_eq_str(k->at.date, date))
         redirect_to(k, l, c, mod);
@@ -469,7 +516,7 @@ static void answer_found(struct replay_call *k,
 static int
 find_captures(struct replay_call *k, struct capture_list *l, struct err *err)
 {
-    struct slice url = buf_slice(&k->url);
+    struct slice url = replay_asked_url(k);
     int rc = archive_captures(k->replay->archive, url, l, err);
     if (rc || l->count || l->blocked || k->at.mod == REPLAY_MOD_ID)
         return rc;
@@ -486,7 +533,10 @@ void replay_capture(struct replay_call *k)
     struct capture_bytes bytes = {.status = 0};
     struct err err = ERR_INIT;
     size_t index = 0;
-    int rc = find_captures(k, &l, &err);
+    int rc;
+    if (memento_refuse_date(k))
+        return;
+    rc = find_captures(k, &l, &err);
     if (rc == 0)
         rc = load_nearest(k, &l, wanted_time(k), &index, &bytes, &err);
     if (rc)
@@ -522,7 +572,10 @@ void replay_proxy(struct replay_call *k)
     struct capture_bytes bytes = {.status = 0};
     struct err err = ERR_INIT;
     size_t index = 0;
-    int rc = find_captures(k, &l, &err);
+    int rc;
+    if (memento_refuse_date(k))
+        return;
+    rc = find_captures(k, &l, &err);
     if (rc == 0)
         rc = load_nearest(k, &l, wanted_time(k), &index, &bytes, &err);
     if (rc)

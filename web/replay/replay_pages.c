@@ -7,6 +7,7 @@
 #include "base/core/text.h"
 #include "base/http/http.h"
 #include "mapreduce/warc/date.h"
+#include "mapreduce/warc/method_query.h"
 #include "mapreduce/warc/surt.h"
 #include "mapreduce/warc/url.h"
 #include "web/replay/page_shell.h"
@@ -18,11 +19,31 @@
 
 /* --- sentences ----------------------------------------------------------- */
 
+/* To an archived page, of which it may fill a frame: a sentence without a form,
+ * since the server's own pages are in no frame. */
+static void error_in_page(struct replay_call *k, const char *text)
+{
+    k->reply->is_foreign = true;
+    k->reply->content_type = "text/plain; charset=utf-8";
+    http_reply_header(k->reply, "X-Content-Type-Options", "nosniff");
+    http_reply_header(k->reply, "Cache-Control", "no-store");
+    http_reply_header(k->reply, "Content-Security-Policy",
+                      "sandbox; default-src 'none'");
+    replay_allow_pages(k);
+    buf_clear(&k->reply->body);
+    buf_append_str(&k->reply->body, text);
+    buf_append_byte(&k->reply->body, '\n');
+}
+
 void replay_error(struct replay_call *k, unsigned status, const char *text)
 {
     struct html h;
     struct html_view view;
     k->reply->status = status;
+    if (k->is_archived) {
+        error_in_page(k, text);
+        return;
+    }
     k->reply->is_foreign = false;
     shell_begin(&h, &view, k,
                 status == 404   ? "Not in the archive"
@@ -288,6 +309,12 @@ static int put_entry(struct html *h,
     rc = archive_row_captures(k->replay->archive, e->row, &l, err);
     if (rc == 0 && l.count) {
         struct capture *newest = &l.at[0]; /* Cells are newest first. */
+        struct buf asked = BUF_INIT;
+        if (newest->method.len) {
+            method_query_url(newest->url, newest->method, newest->query,
+                             &asked);
+            newest->url = buf_slice(&asked);
+        }
         html_lit(h, "<tr><th scope=\"row\">");
         shell_link_calendar(h, newest->url);
         html_text(h, newest->url);
@@ -299,6 +326,7 @@ static int put_entry(struct html *h,
         shell_link_capture(h, newest);
         html_time(h, newest->time_us / 1000000 * 1000000);
         html_lit(h, "</a></td></tr>");
+        buf_close(&asked);
     }
     capture_list_close(&l);
     return rc;

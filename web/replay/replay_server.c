@@ -11,6 +11,7 @@
 #include "bigtable/quarry.h"
 #include "cli/console/assets.h"
 #include "mapreduce/warc/url.h"
+#include "web/replay/js_rewriter.h"
 #include "web/replay/replay_call.h"
 
 /* --- answers that are not pages ------------------------------------------ */
@@ -20,6 +21,7 @@ static void put_script(struct replay_call *k, const char *type)
 {
     k->reply->content_type = type;
     http_reply_header(k->reply, "Cross-Origin-Resource-Policy", "cross-origin");
+    http_reply_header(k->reply, "Access-Control-Allow-Origin", "*");
     http_reply_header(k->reply, "Cache-Control", "private, max-age=3600");
 }
 
@@ -38,6 +40,11 @@ static bool replay_asset(struct replay_call *k, struct slice path)
 
 static bool replay_wombat(struct replay_call *k, struct slice path)
 {
+    if (slice_eq_str(path, REPLAY_MODULE)) {
+        put_script(k, "text/javascript; charset=utf-8");
+        buf_append_str(&k->reply->body, js_module_declarations);
+        return true;
+    }
     if (!slice_eq_str(path, REPLAY_STATIC "wombat.js") ||
         !k->replay->wombat.len)
         return false;
@@ -142,6 +149,11 @@ static bool replay_guest_page(struct replay_call *k,
 
 static void replay_route(struct replay_call *k, struct slice target)
 {
+    if (k->is_other && !slice_starts_with(target, SLICE_LIT(REPLAY_WEB))) {
+        http_reply_header(k->reply, "Allow", "GET, HEAD");
+        replay_error(k, 405, "only captures are asked for by this method");
+        return;
+    }
     struct slice path = slice_sub(target, 0, slice_find_byte(target, '?'));
     struct http_form query;
     struct err err = ERR_INIT;
@@ -151,7 +163,8 @@ static void replay_route(struct replay_call *k, struct slice target)
         http_form_close(&query);
         query = (struct http_form){.text = NULL};
     }
-    if (replay_guest_page(k, path, &query) || replay_own(k, path, &query)) {
+    if (!k->is_other &&
+        (replay_guest_page(k, path, &query) || replay_own(k, path, &query))) {
     } else if (slice_starts_with(target, SLICE_LIT(REPLAY_WEB))) {
         replay_web(k, slice_sub(target, strlen(REPLAY_WEB), target.len),
                    &query);
@@ -174,7 +187,7 @@ static bool is_from_elsewhere(const struct replay_call *k)
     const char *site = http_request_header(k->request, "Sec-Fetch-Site");
     const char *to = http_request_header(k->request, "Sec-Fetch-Dest");
     return !k->is_archived && site && strcmp(site, "cross-site") == 0 &&
-           (!to || strcmp(to, "document") != 0);
+           (k->is_other || !to || strcmp(to, "document") != 0);
 }
 
 /* Take the secret off @target, if it is there. */
@@ -201,7 +214,8 @@ static void replay_answer(struct replay_call *k, struct slice target)
 {
     bool absolute = target.len && target.data[0] != '/';
     target = take_secret(k, target);
-    if (is_from_elsewhere(k)) {
+    if (replay_preflight(k)) {
+    } else if (is_from_elsewhere(k)) {
         replay_error(k, 403, "other sites may not read this archive");
     } else if (absolute && !is_own_host(k, target)) {
         if (replay_url_absolute(target, &k->url))
@@ -224,7 +238,9 @@ static void replay_handler(void *ctx,
 {
     struct replay_call k = {.replay = ctx, .request = request, .reply = reply};
     const char *host = http_request_header(request, "Host");
+    const char *method = http_method(request);
     struct buf target = BUF_INIT;
+    k.is_other = strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0;
     buf_printf(&k.origin, "http://%s",
                host ? host : http_address(k.replay->http));
     buf_append_str(&target, http_path(request));
@@ -234,6 +250,7 @@ static void replay_handler(void *ctx,
     buf_close(&target);
     buf_close(&k.origin);
     buf_close(&k.url);
+    buf_close(&k.asked);
 }
 
 /* --- opening ------------------------------------------------------------- */
@@ -269,7 +286,8 @@ int replay_server_open(const struct replay_options *opts,
                        struct replay_server **out,
                        struct err *err)
 {
-    const struct http_documents documents = {.is_proxy = opts->is_proxy};
+    const struct http_documents documents = {
+        .is_proxy = opts->is_proxy, .body_bytes_max = REPLAY_BODY_BYTES_MAX};
     struct replay_server *r;
     int rc = check_table(opts, err);
     *out = NULL;

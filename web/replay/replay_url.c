@@ -12,9 +12,10 @@
 #define DAY_US (INT64_C(86400) * 1000000)
 
 static const char *const mods[] = {
-    [REPLAY_MOD_NONE] = "",  [REPLAY_MOD_ID] = "id_", [REPLAY_MOD_MP] = "mp_",
-    [REPLAY_MOD_IF] = "if_", [REPLAY_MOD_FR] = "fr_", [REPLAY_MOD_JS] = "js_",
-    [REPLAY_MOD_CS] = "cs_", [REPLAY_MOD_IM] = "im_", [REPLAY_MOD_OE] = "oe_",
+    [REPLAY_MOD_NONE] = "",    [REPLAY_MOD_ID] = "id_", [REPLAY_MOD_MP] = "mp_",
+    [REPLAY_MOD_IF] = "if_",   [REPLAY_MOD_FR] = "fr_", [REPLAY_MOD_JS] = "js_",
+    [REPLAY_MOD_ESM] = "esm_", [REPLAY_MOD_CS] = "cs_", [REPLAY_MOD_IM] = "im_",
+    [REPLAY_MOD_OE] = "oe_",
 };
 
 const char *replay_mod_name(enum replay_mod mod)
@@ -31,7 +32,7 @@ static bool replay_mod_parse(struct slice s, enum replay_mod *out)
             return true;
         }
     *out = REPLAY_MOD_OE;
-    return s.len == 3 && s.data[2] == '_';
+    return s.len >= 3 && s.len <= 5 && s.data[s.len - 1] == '_';
 }
 
 static size_t count_digits(struct slice s)

@@ -20,14 +20,15 @@
 /* The use that a capture is wanted for, as Wayback Machines name it. */
 enum replay_mod {
     REPLAY_MOD_NONE,
-    REPLAY_MOD_ID, /* id_: the bytes as they were, nothing rewritten. */
-    REPLAY_MOD_MP, /* mp_: a page in the frame under the banner. */
-    REPLAY_MOD_IF, /* if_: a page in a frame of a page. */
-    REPLAY_MOD_FR, /* fr_: the same, of a frameset. */
-    REPLAY_MOD_JS, /* js_: a script. */
-    REPLAY_MOD_CS, /* cs_: a style sheet. */
-    REPLAY_MOD_IM, /* im_: an image. */
-    REPLAY_MOD_OE, /* oe_: another embedded file. */
+    REPLAY_MOD_ID,  /* id_: the bytes as they were, nothing rewritten. */
+    REPLAY_MOD_MP,  /* mp_: a page in the frame under the banner. */
+    REPLAY_MOD_IF,  /* if_: a page in a frame of a page. */
+    REPLAY_MOD_FR,  /* fr_: the same, of a frameset. */
+    REPLAY_MOD_JS,  /* js_: a script. */
+    REPLAY_MOD_ESM, /* esm_: a script that is a module. */
+    REPLAY_MOD_CS,  /* cs_: a style sheet. */
+    REPLAY_MOD_IM,  /* im_: an image. */
+    REPLAY_MOD_OE,  /* oe_: another embedded file. */
 };
 
 #define REPLAY_DATE_DIGITS 14
