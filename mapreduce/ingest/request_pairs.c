@@ -1,4 +1,5 @@
-/* One answer and one request, copied out of the reader's memory. */
+/* One answer and one request, copied out of the reader's memory: a record is
+ * gone when the next one is read. */
 #include "mapreduce/ingest/request_pairs.h"
 
 #include <string.h>

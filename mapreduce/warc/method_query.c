@@ -1,4 +1,5 @@
-/* Bodies of requests as queries. */
+/* Bodies of requests as queries, to the byte as pywb writes them: archives and
+ * their indexes are made by its rules. */
 #include "mapreduce/warc/method_query.h"
 
 #include <string.h>
@@ -98,7 +99,7 @@ static void put_form(struct slice body, struct buf *out)
 /* --- multipart ----------------------------------------------------------- */
 
 /* The value of the parameter @name of a header, its quotes taken off. */
-static struct slice parameter(struct slice header, const char *name)
+static struct slice header_parameter(struct slice header, const char *name)
 {
     size_t n = strlen(name);
     for (size_t i = 0; i + n < header.len; i++) {
@@ -152,14 +153,14 @@ static void put_part(struct slice part, size_t began, struct buf *out)
     head = slice_sub(head, 0, slice_find_byte(head, '\n'));
     if (out->len > began)
         buf_append_byte(out, '&');
-    json_query_escape(parameter(head, "name"), out);
+    json_query_escape(header_parameter(head, "name"), out);
     buf_append_byte(out, '=');
     json_query_escape(value, out);
 }
 
 static void put_multipart(struct slice type, struct slice body, struct buf *out)
 {
-    struct slice name = parameter(type, "boundary");
+    struct slice name = header_parameter(type, "boundary");
     struct buf line = BUF_INIT;
     size_t began = out->len;
     struct slice rest = body;

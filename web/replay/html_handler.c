@@ -1,4 +1,6 @@
-/* References of characters that scripts are written in, there and back. */
+/* References of characters that scripts are written in, there and back: a
+ * script is read as a browser reads the attribute, else strings would not be
+ * found. */
 #include "web/replay/html_handler.h"
 
 #include <string.h>
@@ -28,7 +30,7 @@ bool html_handler_is_script(struct slice value)
 }
 
 /* The ASCII character of "#…", or -1. */
-static int numeric(struct slice digits)
+static int numeric_character(struct slice digits)
 {
     bool is_hex = digits.len > 1 && (digits.data[1] | 0x20) == 'x';
     int code = 0;
@@ -55,7 +57,7 @@ static int reference_at(struct slice s, size_t *length)
     if (end == MIN_OF(s.len, (size_t)16))
         return -1;
     if (name.len && name.data[0] == '#')
-        return numeric(name);
+        return numeric_character(name);
     for (size_t i = 0; i < ARRAY_LEN(references); i++)
         if (slice_eq_str(name, references[i].name))
             return (unsigned char)references[i].c;
@@ -64,7 +66,7 @@ static int reference_at(struct slice s, size_t *length)
 
 /* Append @value with its references decoded. False: one is not known. An "&"
  * that neither a letter nor "#" follows is itself. */
-static bool decode(struct slice value, struct buf *out)
+static bool decode_text(struct slice value, struct buf *out)
 {
     for (size_t i = 0; i < value.len; i++) {
         struct slice rest = slice_sub(value, i + 1, value.len);
@@ -83,7 +85,7 @@ static bool decode(struct slice value, struct buf *out)
     return true;
 }
 
-static void encode(struct slice text, struct buf *out)
+static void encode_text(struct slice text, struct buf *out)
 {
     for (size_t i = 0; i < text.len; i++)
         switch (text.data[i]) {
@@ -103,14 +105,14 @@ bool html_handler_rewrite(const struct js_rewrite_options *js,
     struct byte_sink script = {.pending = BUF_INIT};
     struct slice rest;
     bool is_link = html_handler_is_script(value);
-    bool changes = decode(value, &text);
+    bool changes = decode_text(value, &text);
     rest = buf_slice(&text);
     if (changes && is_link)
         rest = slice_sub(rest, slice_find_byte(rest, ':') + 1, rest.len);
     changes = changes && js_rewrite(js, rest, &script);
     if (changes) {
         buf_append_str(out, is_link ? scheme : "");
-        encode(buf_slice(&script.pending), out);
+        encode_text(buf_slice(&script.pending), out);
     }
     buf_close(&text);
     buf_close(&script.pending);

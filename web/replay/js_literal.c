@@ -1,4 +1,5 @@
-/* Scanning of JavaScript's literals, byte by byte. */
+/* Scanning of JavaScript's literals, byte by byte: no character beyond ASCII
+ * matters but blanks, so that the charset need not be known. */
 #include "web/replay/js_literal.h"
 
 #include <string.h>

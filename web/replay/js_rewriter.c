@@ -73,7 +73,7 @@ static size_t stand_in_of(struct slice name)
     return i;
 }
 
-static bool begins(struct slice s, const char *text)
+static bool begins_with(struct slice s, const char *text)
 {
     return slice_starts_with(s, slice_str(text));
 }
@@ -81,7 +81,8 @@ static bool begins(struct slice s, const char *text)
 /* "=" but not "==" or "=>" */
 static bool is_assignment(struct slice ahead)
 {
-    return begins(ahead, "=") && !begins(ahead, "==") && !begins(ahead, "=>");
+    return begins_with(ahead, "=") && !begins_with(ahead, "==") &&
+           !begins_with(ahead, "=>");
 }
 
 /* --- which tokens are changed --------------------------------------------- */
@@ -101,8 +102,8 @@ enum js_change {
 static bool leads_to_stand_in(struct slice ahead)
 {
     size_t n = 0;
-    bool in_brackets = begins(ahead, "['") || begins(ahead, "[\"");
-    size_t skip = in_brackets || begins(ahead, "?.") ? 2 : 1;
+    bool in_brackets = begins_with(ahead, "['") || begins_with(ahead, "[\"");
+    size_t skip = in_brackets || begins_with(ahead, "?.") ? 2 : 1;
     ahead = slice_sub(ahead, skip, ahead.len);
     while (n < ahead.len && n < 16 &&
            ((ahead.data[n] >= 'a' && ahead.data[n] <= 'z') ||
@@ -118,9 +119,10 @@ static enum js_change change_of_this(const struct js_scanner *s)
     struct slice ahead = js_ahead(s);
     if (js_token_is(&s->before, "new"))
         return JS_SAME;
-    if (begins(ahead, ".") || begins(ahead, "?.") || begins(ahead, "["))
+    if (begins_with(ahead, ".") || begins_with(ahead, "?.") ||
+        begins_with(ahead, "["))
         return leads_to_stand_in(ahead) ? JS_THIS : JS_SAME;
-    return begins(ahead, "`") ? JS_SAME : JS_THIS;
+    return begins_with(ahead, "`") ? JS_SAME : JS_THIS;
 }
 
 /* location = …, but neither a field of a class nor a default in a pattern. */
@@ -140,12 +142,12 @@ static enum js_change change_of_eval(const struct js_scanner *s)
 {
     struct slice ahead = js_ahead(s);
     const struct js_token *b = &s->before;
-    if (begins(ahead, "("))
+    if (begins_with(ahead, "("))
         return js_token_is(b, "function") || js_token_is(b, "new")
                    ? JS_SAME
                    : JS_EVAL_CALL;
-    if (is_assignment(ahead) || begins(ahead, ":") || begins(ahead, "=>") ||
-        js_token_is(b, "typeof"))
+    if (is_assignment(ahead) || begins_with(ahead, ":") ||
+        begins_with(ahead, "=>") || js_token_is(b, "typeof"))
         return JS_SAME;
     return js_token_is(b, "=") || js_token_is(b, ",") || js_token_is(b, "(") ||
                    js_token_is(b, "return")
@@ -167,7 +169,7 @@ static enum js_change change_of(const struct js_rewriter *r,
     if (t->kind != JS_NAME || t->is_key)
         return JS_SAME;
     if (t->is_property)
-        return js_token_is(t, "postMessage") && begins(js_ahead(s), "(")
+        return js_token_is(t, "postMessage") && begins_with(js_ahead(s), "(")
                    ? JS_POST_MESSAGE
                    : JS_SAME;
     if (js_token_is(t, "this"))
@@ -176,7 +178,7 @@ static enum js_change change_of(const struct js_rewriter *r,
         return change_of_location(s, t);
     if (js_token_is(t, "eval") && !t->binding)
         return change_of_eval(s);
-    if (js_token_is(t, "import") && begins(js_ahead(s), "("))
+    if (js_token_is(t, "import") && begins_with(js_ahead(s), "("))
         return JS_IMPORT_CALL;
     return JS_SAME;
 }
@@ -333,8 +335,9 @@ static void put_import(struct js_rewriter *r, const struct js_token *t)
 {
     struct slice url = slice_sub(t->bytes, 1, t->bytes.len - 1);
     copy_to(r, t, false);
-    if (!begins(url, "/") && !begins(url, "./") && !begins(url, "../") &&
-        !begins(url, "http:") && !begins(url, "https:"))
+    if (!begins_with(url, "/") && !begins_with(url, "./") &&
+        !begins_with(url, "../") && !begins_with(url, "http:") &&
+        !begins_with(url, "https:"))
         return;
     buf_append_byte(&r->out->pending, t->bytes.data[0]);
     link_rewrite(r->opts->links, url, REPLAY_MOD_ESM, &r->out->pending);

@@ -45,7 +45,7 @@ static bool is_one_of(struct slice s, const char *const *words, size_t count)
     return false;
 }
 
-static void lose(struct js_scanner *s)
+static void lose_text(struct js_scanner *s)
 {
     s->is_lost = true;
     s->at = s->js.len;
@@ -112,7 +112,7 @@ static struct js_frame *push_frame(struct js_scanner *s, enum js_role role)
     struct js_frame *f;
     bool has_arguments = js_frame_of(s)->has_arguments;
     if (s->depth + 1 >= JS_DEPTH_MAX) {
-        lose(s);
+        lose_text(s);
         return js_frame_of(s);
     }
     if (++s->depth == s->cap) {
@@ -141,7 +141,7 @@ static void pop_frame(struct js_scanner *s, char bracket)
     default: is_right = bracket == '}'; break;
     }
     if (s->depth == 0 || !is_right) {
-        lose(s);
+        lose_text(s);
         return;
     }
     s->functions -= f->role == JS_FUNCTION || f->role == JS_ARROW;
@@ -333,7 +333,8 @@ static void bind_name(struct js_scanner *s, struct js_token *t)
 }
 
 /* "let" is a name, too: it declares before a name or a pattern. */
-static bool declares(const struct js_scanner *s, const struct js_token *t)
+static bool begins_declaration(const struct js_scanner *s,
+                               const struct js_token *t)
 {
     struct slice ahead = js_ahead(s);
     unsigned char next = ahead.len ? (unsigned char)ahead.data[0] : 0;
@@ -348,7 +349,7 @@ static bool note_keyword(struct js_scanner *s, const struct js_token *t)
 {
     struct js_frame *f = js_frame_of(s);
     struct slice ahead = js_ahead(s);
-    if (declares(s, t)) {
+    if (begins_declaration(s, t)) {
         f->declares = js_token_is(t, "var") ? JS_BINDS_VAR : JS_BINDS_LEXICAL;
         f->expects_name = true;
     } else if (js_token_is(t, "function")) {
@@ -408,7 +409,7 @@ static void take_to(struct js_scanner *s,
     s->at = MIN_OF(end, s->js.len);
     t->bytes = slice_sub(s->js, from, s->at);
     if (end == JS_NO_END)
-        lose(s);
+        lose_text(s);
 }
 
 /* A part of a template from @from, its first byte. */

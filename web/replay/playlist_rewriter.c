@@ -1,4 +1,5 @@
-/* Variants first, then the text without those that are dropped. */
+/* Variants first, then the text without those that are dropped: which of a
+ * group remains is known only behind its last one. */
 #include "web/replay/playlist_rewriter.h"
 
 #include <string.h>
