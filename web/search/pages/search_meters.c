@@ -49,7 +49,7 @@ struct search_ending search_ending_of(int rc, size_t results)
     return e;
 }
 
-static void observe(struct search_meters *m, const char *form, uint64_t ns)
+static void observe_form(struct search_meters *m, const char *form, uint64_t ns)
 {
     metric_observe(metrics_histogram(m->registry, METRIC_search_query_seconds,
                                      METRIC_LABELS(form)),
@@ -64,12 +64,12 @@ void search_meters_query(struct search_meters *m,
     PRE(ending.outcome < SEARCH_OUTCOMES);
     metric_add(m->outcomes[ending.outcome], 1);
     metric_add(m->results, ending.results);
-    observe(m, form, ns);
+    observe_form(m, form, ns);
 }
 
 void search_meters_suggestion(struct search_meters *m, uint64_t ns)
 {
-    observe(m, "suggest", ns);
+    observe_form(m, "suggest", ns);
 }
 
 void search_meters_stale(struct search_meters *m)
