@@ -1,4 +1,7 @@
-/* quarry search …: an index of a Webtable's pages, and what is found in it. */
+/* quarry search …: an index of a Webtable's pages, and what is found in it. The
+ * commands only choose the store, print and wait; web/search has the index, and
+ * search_files.c finds its directory for a store of any kind.
+ */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -477,9 +477,8 @@ static int restore_to_moment(struct backup_restoring *r,
                             r->to_us, err);
         if (rc == 0)
             rc = quarry_table_clone(r->quarry, buf_cstr(&hidden), as, err);
-        if (quarry_table_drop(r->quarry, buf_cstr(&hidden), NULL)) {
-            /* The next call drops it. */
-        }
+        /* A failure leaves it to the next call, which drops it. */
+        IGNORE_RESULT(quarry_table_drop(r->quarry, buf_cstr(&hidden), NULL));
     }
     if (rc)
         err_wrap(err, "restore table %s", as);

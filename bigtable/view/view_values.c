@@ -1,4 +1,7 @@
-/* Values as data of the language and back; sums and keys are made of them. */
+/* Values as data of the language and back. Keys of groups and sums are made of
+ * them: what is stored of a view, and what its readers get, is in the
+ * language's own encoding, so that its tables can merge it.
+ */
 #include "bigtable/view/view_values.h"
 
 #include "base/core/coding.h"

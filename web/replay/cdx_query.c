@@ -321,7 +321,7 @@ line_make(struct cdx_row *l, const struct capture *c, struct slice surt)
     }
 }
 
-static bool contains(struct slice s, struct slice part)
+static bool slice_contains(struct slice s, struct slice part)
 {
     for (size_t i = 0; i + part.len <= s.len; i++)
         if (part.len == 0 || memcmp(s.data + i, part.data, part.len) == 0)
@@ -336,7 +336,7 @@ static bool line_passes(const struct cdx_row *l, const struct cdx_question *q)
         struct slice value = buf_slice(&l->text[f->field]);
         bool fits = f->regex      ? regex_search(f->regex, value, 0, NULL, 0)
                     : f->is_whole ? slice_eq(value, f->text)
-                                  : contains(value, f->text);
+                                  : slice_contains(value, f->text);
         if (fits == f->is_not)
             return false;
     }

@@ -1,4 +1,7 @@
-/* Attributes with links, by element. */
+/* Links in HTML, by element and attribute. The tokenizer passes the page piece
+ * by piece; bytes that are no link are copied as they came, because browsers
+ * give odd markup a meaning that a parser and printer would lose.
+ */
 #include "web/replay/html_rewriter.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* Captures as answers: choosing one, rewriting its bytes, sending them. */
+/* Captures as answers: one is chosen by date, its bytes are rewritten for what
+ * asks for them, and sent in pieces, so that a long body is never in memory as
+ * a whole.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -1,4 +1,7 @@
-/* The server's own pages: start, banner, calendar, list, errors. */
+/* The server's own pages: start, banner, calendar, list, errors. They are whole
+ * HTML that needs no script; text of the archive is escaped into them, since it
+ * comes from servers that anybody runs.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

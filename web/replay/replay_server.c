@@ -1,4 +1,7 @@
-/* The server of replay: which file answers which path. */
+/* The server of replay: which file answers which path. Requests are refused
+ * here for their method, their origin or the host that they name, before any
+ * file answers, so that isolation has one place.
+ */
 #include "web/replay/replay_server.h"
 
 #include <string.h>

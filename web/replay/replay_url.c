@@ -1,4 +1,7 @@
-/* Taking addresses of the archive apart. */
+/* Addresses of the archive are taken apart by hand, not by a parser of URLs:
+ * the archived URL behind the date is taken as it stands, with whatever odd
+ * bytes pages wrote into it.
+ */
 #include "web/replay/replay_url.h"
 
 #include <string.h>

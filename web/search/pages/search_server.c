@@ -1,4 +1,6 @@
-/* Which page answers which path, and the answers for programs. */
+/* Which page answers which path, and the answers for programs. Paths that are
+ * not of search are replay's, which shares the address: results open there.
+ */
 #include <stdlib.h>
 #include <string.h>
 
