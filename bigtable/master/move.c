@@ -63,8 +63,8 @@ int take_back(struct master_term *r, struct known_tablet *t, struct err *err)
         return master_term_read_tablet(r, t, &found, err);
     INVARIANT(s); /* A stage has its server: INV-3 of the view. */
     rc = order_unload(r, t, s, err);
-    if (!s->alive)
-        return 0; /* A dead server has no tablets. */
+    if (!s->alive) /* It has no tablets; it may have emptied t:location. */
+        return master_term_read_tablet(r, t, &found, err);
     if (rc && rc != ERR_NOTFOUND) {
         known_tablet_move(t, STAGE_ORDERED); /* It is unknown whether the server
                                               * still has it. */

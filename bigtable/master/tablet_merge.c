@@ -198,17 +198,36 @@ is_written(struct master_term *r, const struct known_tablet *t, uint64_t id)
     return found == id;
 }
 
-static int
-remove_row(struct master_term *r, const struct known_tablet *t, struct err *err)
+static int remove_row_once(struct master_term *r,
+                           const struct known_tablet *t,
+                           bool *done,
+                           struct err *err)
 {
     struct metadata_change c = {.key = buf_slice(&t->key),
                                 .condition = METADATA_IF_LOCATION,
                                 .if_location = buf_slice(&t->location),
                                 .remove = true};
-    bool done;
 
     PRE(t->busy);
-    return metadata_change(r->store, &c, &done, err);
+    return metadata_change(r->store, &c, done, err);
+}
+
+/* Remove the row of @t, which no server serves. A row with another location is
+ * there still: a server that died had emptied it, and its word came late. */
+static int
+remove_row(struct master_term *r, struct known_tablet *t, struct err *err)
+{
+    bool done = false;
+    bool found = true;
+    int rc = remove_row_once(r, t, &done, err);
+
+    while (rc == 0 && !done && found) {
+        rc = master_term_read_tablet(r, t, &found, err);
+        if (rc == 0 && found)
+            rc = remove_row_once(r, t, &done, err);
+    }
+    POST(rc || done || !found);
+    return rc;
 }
 
 /* Make both writes. Once the first is made the second must follow: it is tried
