@@ -26,6 +26,18 @@ SOURCES = ["CMakeLists.txt", "LICENSE", "base", "bigtable", "bindings",
            "sawzall-lite", "web"]
 
 
+def not_sources(root):
+    """What shutil.copytree() leaves out: results of builds, which lie beside this
+    file. Elsewhere "build" is a name like any other."""
+    made = shutil.ignore_patterns("dist", "*.egg-info", "__pycache__",
+                                  "quarry[-_]tables-*")
+
+    def ignored(path, names):
+        here = os.path.relpath(path, root) == os.path.join("bindings", "python")
+        return made(path, names) | ({"build"} & set(names) if here else set())
+    return ignored
+
+
 def source_tree():
     """Where the project's CMakeLists.txt is."""
     for path in (os.path.join(HERE, "source"),
@@ -83,9 +95,7 @@ class SourcesToo(sdist):
             path = os.path.join(root, name)
             if os.path.isdir(path):
                 shutil.copytree(path, os.path.join(to, name),
-                                ignore=shutil.ignore_patterns(
-                                    "build", "dist", "*.egg-info",
-                                    "__pycache__", "quarry[-_]tables-*"),
+                                ignore=not_sources(root),
                                 dirs_exist_ok=True)
             else:
                 shutil.copy(path, os.path.join(to, name))
