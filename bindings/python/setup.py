@@ -27,7 +27,7 @@ SOURCES = ["CMakeLists.txt", "LICENSE", "base", "bigtable", "bindings",
 
 
 def not_sources(root):
-    """What shutil.copytree() leaves out: results of builds, which lie beside this
+    """For shutil.copytree(): it leaves out results of builds, which lie beside this
     file. Elsewhere "build" is a name like any other."""
     made = shutil.ignore_patterns("dist", "*.egg-info", "__pycache__",
                                   "quarry[-_]tables-*")
