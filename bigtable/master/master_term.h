@@ -233,7 +233,9 @@ MUST_CHECK int move_tablet(struct master_term *r,
                            uint64_t to,
                            uint64_t *unserved_us,
                            struct err *err);
-/* Take @t, which is busy, from its server; then its row names nobody. Parks. */
+/* Take @t, which is busy, from its server; then its row names nobody, or a
+ * server that is dead, and was read again. Parks. Errors: those of the order
+ * and of METADATA. */
 MUST_CHECK int
 take_back(struct master_term *r, struct known_tablet *t, struct err *err);
 /* Give @t, busy and unassigned, to the server @to. Parks. */

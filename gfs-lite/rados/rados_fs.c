@@ -55,19 +55,23 @@ static void rados_fs_hurry(struct fs *fs)
 
 /* --- names --------------------------------------------------------------- */
 
+/* @path without slashes at its end. Owned. */
+static char *plain_path(const char *path)
+{
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    return mem_strndup(path, len);
+}
+
 /* The entry of @path, which may end in slashes, with its length of now. */
 static int find_now(struct fs *fs,
                     const char *path,
                     struct rados_entry *e,
                     struct err *err)
 {
-    size_t len = strlen(path);
-    char *plain;
-    int rc;
-    while (len > 0 && path[len - 1] == '/')
-        len--;
-    plain = mem_strndup(path, len);
-    rc = rados_fs_check(fs, plain, err);
+    char *plain = plain_path(path);
+    int rc = rados_fs_check(fs, plain, err);
     if (rc == 0)
         rc = rados_names_find(fs, plain, e, err);
     if (rc == 0 && e->kind == RADOS_FILE && e->grows)
@@ -106,13 +110,8 @@ static int rados_fs_remove(struct fs *fs, const char *path, struct err *err)
 
 static int rados_fs_mkdirs(struct fs *fs, const char *path, struct err *err)
 {
-    size_t len = strlen(path);
-    char *plain;
-    int rc;
-    while (len > 0 && path[len - 1] == '/')
-        len--;
-    plain = mem_strndup(path, len);
-    rc = rados_fs_check(fs, plain, err);
+    char *plain = plain_path(path);
+    int rc = rados_fs_check(fs, plain, err);
     if (rc == 0 && *plain)
         rc = rados_names_mkdirs(fs, plain, err);
     mem_free(plain);
