@@ -125,6 +125,9 @@ class LogLevelsTest(ClusterTest):
         self.ok("view", "create", "total", "AS", "count.szl", "--table", "kept", *t)
         self.wait_for(lambda: any("view/total" in cluster.log(n) for n in cluster.names))
         self.ok("follow", "pause", "view/total", *t)
+        # Before its host is killed below.
+        self.wait_for(lambda: any("released follower=view/total" in cluster.log(n)
+                                  for n in cluster.names))
         self.write("in", "a\nb\n")
         self.ok("fs", "put", "in", "/in", *t)
         self.ok("job", "run", "--mapper", "cat", "-i", "file:/in", "-o", "file:/out", *t)
